@@ -4,6 +4,7 @@
 
 mod documents;
 mod extremes;
+mod generics;
 mod guards;
 mod headers;
 mod lua;
@@ -47,6 +48,7 @@ const RULES: &[Rule] = &[
     lua::RULE,
     manifests::RULE,
     guards::RULE,
+    generics::RULE,
     documents::guarantees::RULE,
     documents::hazards::RULE,
     documents::sentences::RULE,

@@ -120,7 +120,7 @@ impl Keel {
     /// [`shutdown`](Self::shutdown) also waits for their releases.
     #[cfg(feature = "sql")]
     pub fn row_locks<DB: Database>(&self, pool: &Pool<DB>) -> RowLocks<DB> {
-        RowLocks::new(&self.0.locks, pool)
+        RowLocks::new(&self.0.locks, DB::erased(pool))
     }
 
     /// The advisory locks of the database of `pool`. Each held lock, and each name with waiters, has a connection of its own, outside of the
@@ -133,7 +133,7 @@ impl Keel {
     /// ```
     #[cfg(feature = "sql")]
     pub fn advisory_locks<DB: AdvisoryDatabase>(&self, pool: &Pool<DB>) -> AdvisoryLocks<DB> {
-        AdvisoryLocks::new(&self.0.locks, pool)
+        AdvisoryLocks::new(&self.0.locks, &DB::erased(pool))
     }
 }
 

@@ -25,7 +25,7 @@ impl Keel {
     /// # Errors
     /// [`SqlError::Database`], [`SqlError::NotMigrated`]: no transaction was begun.
     pub async fn begin<DB: Database>(&self, pool: &Pool<DB>) -> Result<Work<DB>, SqlError> {
-        self.begin_with(pool, DB::BEGIN).await
+        self.begin_with(pool, DB::DIALECT.begin).await
     }
 
     /// Like [`begin`](Self::begin), with your own statement to begin the transaction, such as `BEGIN ISOLATION LEVEL SERIALIZABLE`.
@@ -61,8 +61,8 @@ impl Keel {
     /// caches and queues of this keel, so the relay must use the same Redis and the same prefix as the programs that commit.
     pub fn relay<DB: Database>(&self, pool: &Pool<DB>) -> Relay<DB> {
         #[cfg(feature = "stream")]
-        self.0.stores.streams.databases.add(Arc::new(crate::stream::SqlTable(pool.clone())));
-        Relay::with_defaults(&self.0.sql, pool)
+        self.0.stores.streams.databases.add(Arc::new(crate::stream::SqlTable(DB::erased(pool))));
+        Relay::with_defaults(&self.0.sql, DB::erased(pool))
     }
 
     /// Sets the sinks of this keel's fast path: unordered messages are sent right after their commit. [`Relay::sinks`] sets
@@ -73,7 +73,7 @@ impl Keel {
 
     /// The inbox in the database of `pool`. [`migrate`](crate::sql::migrate) must have run before.
     pub fn inbox<DB: Database>(&self, pool: &Pool<DB>) -> Inbox<DB> {
-        Inbox::new(pool, &self.0.context.clock)
+        Inbox::new(DB::erased(pool), &self.0.context.clock)
     }
 
     /// Begins a transaction for [`ForUpdate`](crate::sql::ForUpdate) reads, in which no statement waits longer than `wait` for a row

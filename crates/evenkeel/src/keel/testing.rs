@@ -14,7 +14,7 @@ impl Keel {
     /// `pool`.
     #[cfg(feature = "sql")]
     pub async fn until_marked<DB: crate::sql::Database>(&self, pool: &sqlx::Pool<DB>) {
-        self.0.sql.until_marked(pool).await;
+        self.0.sql.until_marked(&DB::erased(pool)).await;
     }
 
     /// A keel over the same store that shares no loads and caches with this one, like another process.

@@ -1,6 +1,6 @@
 //! The errors of the SQL side, and how the caller can react to each.
 
-use super::database::{Database, SqlErrorClass, class_of_any_error};
+use super::database::{SqlErrorClass, class_of_error};
 use evenkeel_link::support::guard;
 #[cfg(feature = "cache")]
 use evenkeel_protocol::cache::error::CacheError;
@@ -143,10 +143,10 @@ impl SqlError {
     }
 
     /// The error of a commit: after a reply of the database its outcome is known, unless the reply says that the connection was lost.
-    pub(super) fn of_commit<DB: Database>(error: sqlx::Error) -> Self {
+    pub(super) fn of_commit(error: sqlx::Error) -> Self {
         match error {
             sqlx::Error::InvalidSavePointStatement => Self::OpenSavepoint,
-            error @ sqlx::Error::Database(_) if DB::class_of_error(&error) != SqlErrorClass::Connection => error.into(),
+            error @ sqlx::Error::Database(_) if class_of_error(&error) != SqlErrorClass::Connection => error.into(),
             error if guard("locking_commit_may_have_happened") => Self::CommitUnknown(Arc::new(error)),
             error => error.into(),
         }
@@ -154,7 +154,7 @@ impl SqlError {
 
     /// Whether the connection that returned this error is of no use any longer.
     pub(super) fn ends_session(&self) -> bool {
-        matches!(self, Self::Database { error, .. } if class_of_any_error(error).ends_session())
+        matches!(self, Self::Database { error, .. } if class_of_error(error).ends_session())
     }
 
     /// Whether the transaction may have been committed although the call failed.
@@ -179,7 +179,7 @@ fn driver_text(error: &sqlx::Error) -> String {
 /// retryable, and a missing table of the library is [`SqlError::NotMigrated`].
 impl From<sqlx::Error> for SqlError {
     fn from(error: sqlx::Error) -> Self {
-        let class = if guard("question_mark_classifies") { class_of_any_error(&error) } else { SqlErrorClass::Other };
+        let class = if guard("question_mark_classifies") { class_of_error(&error) } else { SqlErrorClass::Other };
         if class == SqlErrorClass::NoTable {
             return Self::NotMigrated;
         }
@@ -196,7 +196,7 @@ impl From<SqlError> for LockError {
         let outcome_unknown = match &error {
             SqlError::Database { error, .. } => {
                 !matches!(**error, sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed)
-                    && class_of_any_error(error) != SqlErrorClass::Full
+                    && class_of_error(error) != SqlErrorClass::Full
             }
             SqlError::Busy(_) => true,
             _ => false,

@@ -59,10 +59,6 @@ pub use contention::{
     Approach, Conflict, ConflictError, ConflictPolicy, Contended, ForUpdate, LockingTransaction, OptimisticError, Stale,
 };
 pub use database::Database;
-#[cfg(feature = "lock")]
-pub(crate) use database::Kind;
-#[cfg(any(feature = "lock", feature = "stream"))]
-pub(crate) use database::{Row, Statement, Value};
 pub use error::SqlError;
 pub use inbox::{Inbox, MessageId, Once, Parked, ParkedMessageDecision};
 pub use migrate::{check_schema, migrate, run_migrations};
@@ -70,6 +66,8 @@ pub use outbox::{Message, WorkId};
 pub use relay::{Outbox, PassReport, Relay};
 pub(crate) use shared::Shared;
 pub use transaction::PoolTransaction;
+#[cfg(feature = "queue")]
+pub(crate) use transaction::Transaction;
 #[cfg(feature = "lock")]
 pub(crate) use transaction::close_if_over;
 pub use work::{Committed, Effects, Joined, Left, Sealed, WakeUp, Work};

@@ -1,6 +1,6 @@
 //! The state that units of work and relays share.
 
-use super::database::Database;
+use super::database::Pool;
 use super::work::{Finisher, WakeUp, WorkMetrics};
 use crate::context::Context;
 use crate::process::reporter::Reporter;
@@ -11,7 +11,6 @@ use evenkeel_link::Link;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::TOGETHER_MAX;
 use parking_lot::Mutex;
-use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
@@ -36,7 +35,7 @@ pub(crate) struct Shared {
     wake_up: ArcSwap<WakeUp>,
     metrics: OnceLock<WorkMetrics>,
     /// One finisher per pool.
-    finishers: Mutex<HashMap<(TypeId, usize), Arc<dyn Any + Send + Sync>>>,
+    finishers: Mutex<HashMap<usize, Arc<Finisher>>>,
 }
 
 impl Shared {
@@ -84,7 +83,7 @@ impl Shared {
     }
 
     /// Wakes the relays of this process, and those of other processes, after a commit that left effects.
-    pub(crate) fn notify_relays<DB: Database>(&self, pool: &sqlx::Pool<DB>) {
+    pub(crate) fn notify_relays(&self, pool: &Pool) {
         self.committed.notify_one();
         if self.wake_up() == WakeUp::AfterCommit {
             self.finisher(pool).notify();
@@ -105,19 +104,14 @@ impl Shared {
 
     /// Waits until the rows of all units of work whose effects were carried out in this process are marked as done.
     #[cfg(feature = "testing")]
-    pub(crate) async fn until_marked<DB: Database>(&self, pool: &sqlx::Pool<DB>) {
+    pub(crate) async fn until_marked(&self, pool: &Pool) {
         self.finisher(pool).until_idle().await;
     }
 
     /// The task that marks the rows of this pool's database as done.
-    pub(crate) fn finisher<DB: Database>(&self, pool: &sqlx::Pool<DB>) -> Arc<Finisher<DB>> {
-        // A pool has no name. It keeps its options as long as it lives, so their address identifies it.
-        let place = Arc::as_ptr(&pool.connect_options()) as usize;
+    pub(crate) fn finisher(&self, pool: &Pool) -> Arc<Finisher> {
         let mut finishers = self.finishers.lock();
-        let finisher = finishers
-            .entry((TypeId::of::<DB>(), place))
-            .or_insert_with(|| Arc::new(Finisher::<DB>::start(pool.clone(), self.clock.clone())));
-        let known = Arc::clone(finisher).downcast::<Finisher<DB>>();
-        known.unwrap_or_else(|_| Arc::new(Finisher::start(pool.clone(), self.clock.clone())))
+        let start = || Arc::new(Finisher::start(pool.clone(), self.clock.clone()));
+        Arc::clone(finishers.entry(pool.place()).or_insert_with(start))
     }
 }

@@ -14,11 +14,12 @@ pub(super) use transaction::end_when_quiet;
 use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::hold::guard::Guard;
 use crate::lock::shared::rw::RwBuilder;
-use crate::sql::{Database, SqlError};
+use crate::sql::database::{Connection, Database, Pool};
+use crate::sql::{SettingTransaction, SqlError};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::error::{LockError, LossReason};
 use evenkeel_protocol::lock::steps::{FLOOR_MAX, Fence};
-use sqlx::Pool;
+use futures_util::future::BoxFuture;
 
 /// How often an outdated fence is raised before the operation fails.
 const RAISES_MAX: u32 = 8;
@@ -39,27 +40,34 @@ impl Guard {
     /// # Errors
     /// [`FenceError::Fenced`]: a later holder has stored its fence, and this guard is lost. [`FenceError::Lost`]. [`FenceError::Sql`]:
     /// the transaction was not begun; try again if it [`is_retryable`](FenceError::is_retryable).
-    pub async fn begin<DB: Database>(&self, pool: &Pool<DB>) -> Result<FencedTransaction<DB>, FenceError> {
-        let lease = self.lease();
-        for _ in 0..RAISES_MAX {
-            if let Some(lost) = lease.lost_now() {
-                return Err(lost.into());
-            }
-            let fence = self.fence();
-            let opening = transaction::open(pool, lease, fence);
-            // Another transaction may hold the row for as long as this lease lasts.
-            let opened = lease.locks.clock.timeout(lease.remaining(), opening).await;
-            match opened
-                .map_err(|_| SqlError::Busy("the transaction of another holder has the row of the lock locked"))??
-            {
-                Some(transaction) => {
-                    lease.stored();
-                    return Ok(transaction);
+    pub async fn begin<DB: Database>(&self, pool: &sqlx::Pool<DB>) -> Result<FencedTransaction<DB>, FenceError> {
+        Ok(FencedTransaction::new(self.open(DB::erased(pool)).await?))
+    }
+
+    /// As [`begin`](Self::begin). Boxed, so that it is compiled here.
+    fn open(&self, pool: Pool) -> BoxFuture<'_, Result<(SettingTransaction, Fence), FenceError>> {
+        Box::pin(async move {
+            let lease = self.lease();
+            for _ in 0..RAISES_MAX {
+                if let Some(lost) = lease.lost_now() {
+                    return Err(lost.into());
                 }
-                None => self.heal(pool, fence).await?,
+                let fence = self.fence();
+                let opening = transaction::open(&pool, lease, fence);
+                // Another transaction may hold the row for as long as this lease lasts.
+                let opened = lease.locks.clock.timeout(lease.remaining(), opening).await;
+                match opened
+                    .map_err(|_| SqlError::Busy("the transaction of another holder has the row of the lock locked"))??
+                {
+                    Some(transaction) => {
+                        lease.stored();
+                        return Ok((transaction, fence));
+                    }
+                    None => self.heal(&pool, fence).await?,
+                }
             }
-        }
-        Err(FenceError::Sql(SqlError::Busy("the database had a higher fence at every attempt; try again later")))
+            Err(FenceError::Sql(SqlError::Busy("the database had a higher fence at every attempt; try again later")))
+        })
     }
 
     /// Stores the fence in the caller's transaction, which must not have read anything yet: as the first statement after its `BEGIN`, or
@@ -69,32 +77,40 @@ impl Guard {
     /// # Errors
     /// As [`begin`](Self::begin), and [`FenceError::NotAnchored`]. After any error roll the transaction back.
     pub async fn fence_first<DB: Database>(&self, connection: &mut DB::Connection) -> Result<(), FenceError> {
-        let lease = self.lease();
-        if let Some(lost) = lease.lost_now() {
-            return Err(lost.into());
-        }
-        if !lease.is_stored() {
-            return Err(FenceError::NotAnchored);
-        }
-        let fence = self.fence();
-        if rows::store::<DB>(connection, &lease.held.name, lease.signer, fence).await? {
-            return Ok(());
-        }
-        let seen = rows::seen::<DB>(connection, &lease.held.name).await?;
-        Err(self.refused(fence, seen))
+        self.store_in(connection).await
+    }
+
+    /// As [`fence_first`](Self::fence_first). Boxed, as well.
+    fn store_in<'a>(&'a self, connection: &'a mut Connection) -> BoxFuture<'a, Result<(), FenceError>> {
+        Box::pin(async move {
+            let lease = self.lease();
+            if let Some(lost) = lease.lost_now() {
+                return Err(lost.into());
+            }
+            if !lease.is_stored() {
+                return Err(FenceError::NotAnchored);
+            }
+            let fence = self.fence();
+            if rows::store(connection, &lease.held.name, lease.signer, fence).await? {
+                return Ok(());
+            }
+            let seen = rows::seen(connection, &lease.held.name).await?;
+            Err(self.refused(fence, seen))
+        })
     }
 
     /// Commits the fence in a transaction of its own, so that all later reads see the work of earlier holders.
-    async fn anchor<DB: Database>(&self, pool: &Pool<DB>) -> Result<(), FenceError> {
-        self.begin(pool).await?.commit().await
+    async fn anchor(&self, pool: Pool) -> Result<(), FenceError> {
+        let (transaction, _) = self.open(pool).await?;
+        transaction::commit(transaction).await
     }
 
     /// Creates a missing row, or raises an outdated fence. Both are possible only before anything was read under this guard.
-    async fn heal<DB: Database>(&self, pool: &Pool<DB>, fence: Fence) -> Result<(), FenceError> {
+    async fn heal(&self, pool: &Pool, fence: Fence) -> Result<(), FenceError> {
         let lease = self.lease();
         let held = &lease.held;
         let mut connection = pool.acquire().await.map_err(SqlError::from)?;
-        let seen = rows::seen::<DB>(&mut connection, &held.name).await?;
+        let seen = rows::seen(&mut *connection, &held.name).await?;
         let is_new = !lease.is_stored() || !guard("lock_heal_before_reading");
         match seen {
             Some(seen) if seen.0 > FLOOR_MAX && guard("lock_fence_without_owner") => Err(LockError::Invalid(format!(
@@ -103,7 +119,7 @@ impl Guard {
                 held.name
             ))
             .into()),
-            None if is_new => Ok(rows::create::<DB>(&mut connection, &held.name).await?),
+            None if is_new => Ok(rows::create(&mut *connection, &held.name).await?),
             // Redis has lost a fence that SQL has.
             Some(seen) if is_new && seen >= fence => match lease.locks.store.raise_in(held, fence, seen).await? {
                 Some(raised) => {
@@ -131,10 +147,17 @@ impl LockBuilder {
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire) and [`Guard::begin`]; after an error the lock is released.
-    pub async fn acquire_anchored<DB: Database>(self, pool: &Pool<DB>) -> Result<Guard, FenceError> {
-        let guard = self.acquire().await?;
-        guard.anchor(pool).await?;
-        Ok(guard)
+    pub async fn acquire_anchored<DB: Database>(self, pool: &sqlx::Pool<DB>) -> Result<Guard, FenceError> {
+        self.acquire_anchored_in(DB::erased(pool)).await
+    }
+
+    /// Boxed, so that it is compiled here.
+    fn acquire_anchored_in(self, pool: Pool) -> BoxFuture<'static, Result<Guard, FenceError>> {
+        Box::pin(async move {
+            let guard = self.acquire().await?;
+            guard.anchor(pool).await?;
+            Ok(guard)
+        })
     }
 }
 
@@ -144,7 +167,7 @@ impl RwBuilder {
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire) and [`Guard::begin`]; after an error the lock is released.
-    pub async fn acquire_anchored<DB: Database>(self, pool: &Pool<DB>) -> Result<Guard, FenceError> {
+    pub async fn acquire_anchored<DB: Database>(self, pool: &sqlx::Pool<DB>) -> Result<Guard, FenceError> {
         self.lock.acquire_anchored(pool).await
     }
 }

@@ -1,6 +1,7 @@
 //! The rows of `evenkeel_guards`: one per lock name, created outside of the caller's transactions.
 
-use crate::sql::{Database, Row, SqlError, Statement, Value};
+use crate::sql::SqlError;
+use crate::sql::database::{Connection, Row, Statement, Value};
 use evenkeel_link::Token;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::name::LockName;
@@ -26,8 +27,8 @@ static CREATE: Statement =
     Statement::new("{insert} evenkeel_guards (name, fence, writes) VALUES (?, 0, 0) {or ignore}");
 
 /// Stores a fence, unless another owner has stored one that is as high. Locks the row until the transaction ends.
-pub(super) async fn store<DB: Database>(
-    connection: &mut DB::Connection,
+pub(super) async fn store(
+    connection: &mut Connection,
     name: &LockName,
     owner: Token,
     fence: Fence,
@@ -39,20 +40,17 @@ pub(super) async fn store<DB: Database>(
         (true, true) => &STORE,
     };
     let values = [number, owner, Value::Text(name.as_str()), number, number, owner];
-    Ok(DB::execute(connection, statement.text::<DB>(), &values).await? == 1)
+    Ok(statement.execute(connection, &values).await? == 1)
 }
 
 /// The highest stored fence; `None` if there is no row.
-pub(super) async fn seen<DB: Database>(
-    connection: &mut DB::Connection,
-    name: &LockName,
-) -> Result<Option<Fence>, SqlError> {
-    let row = Row::<DB>::first(connection, &SEEN, &[Value::Text(name.as_str())]).await?;
+pub(super) async fn seen(connection: &mut Connection, name: &LockName) -> Result<Option<Fence>, SqlError> {
+    let row = Row::first(connection, &SEEN, &[Value::Text(name.as_str())]).await?;
     Ok(row.map(|row| row.count(0)).transpose()?.map(Fence))
 }
 
 /// Creates the row, if it does not exist.
-pub(super) async fn create<DB: Database>(connection: &mut DB::Connection, name: &LockName) -> Result<(), SqlError> {
-    DB::execute(connection, CREATE.text::<DB>(), &[Value::Text(name.as_str())]).await?;
+pub(super) async fn create(connection: &mut Connection, name: &LockName) -> Result<(), SqlError> {
+    CREATE.execute(connection, &[Value::Text(name.as_str())]).await?;
     Ok(())
 }

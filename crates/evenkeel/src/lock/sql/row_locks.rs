@@ -6,11 +6,12 @@ use crate::lock::acquire::builder::LockBuilder;
 use crate::lock::acquire::terms::LockTerms;
 use crate::lock::exclusive::{BoxFuture, ExclusiveGuard, ExclusiveLocks};
 use crate::lock::store::locks::Locks;
-use crate::sql::{Database, SqlError, Value};
+use crate::sql::SqlError;
+use crate::sql::database::{Pool, Value};
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
-use sqlx::Pool;
 use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// Locks as rows with a lease in a database, without Redis. Cheap to clone; created by [`Keel::row_locks`].
@@ -33,14 +34,15 @@ use std::time::Duration;
 ///
 /// [`Keel::row_locks`]: crate::Keel::row_locks
 /// [`Keel::lock`]: crate::Keel::lock
-pub struct RowLocks<DB: Database> {
+pub struct RowLocks<DB> {
     locks: Locks,
-    pool: Pool<DB>,
+    pool: Pool,
+    database: PhantomData<fn() -> DB>,
 }
 
-impl<DB: Database> RowLocks<DB> {
-    pub(crate) fn new(locks: &Locks, pool: &Pool<DB>) -> Self {
-        Self { locks: locks.other(pool, RowLock::new), pool: pool.clone() }
+impl<DB> RowLocks<DB> {
+    pub(crate) fn new(locks: &Locks, pool: Pool) -> Self {
+        Self { locks: locks.other(&pool, RowLock::over), pool, database: PhantomData }
     }
 
     /// Begins the acquisition of the lock called `name`: 1 to 512 bytes.
@@ -62,13 +64,20 @@ impl<DB: Database> RowLocks<DB> {
     /// # Errors
     /// [`LockError::Database`].
     pub async fn prune(&self, unused: Duration) -> Result<u64, LockError> {
-        let unused_ms = Value::count(u64::try_from(unused.as_millis()).unwrap_or(u64::MAX >> 2).min(1 << 52));
-        let pruned = async { DB::execute(&mut *self.pool.acquire().await?, PRUNE.text::<DB>(), &[unused_ms]).await };
-        pruned.await.map_err(|error| LockError::from(SqlError::from(error)))
+        prune(&self.pool, unused).await
     }
 }
 
-impl<DB: Database> ExclusiveLocks for RowLocks<DB> {
+/// Boxed, so that it is compiled here.
+fn prune(pool: &Pool, unused: Duration) -> BoxFuture<'_, Result<u64, LockError>> {
+    Box::pin(async move {
+        let unused_ms = Value::count(u64::try_from(unused.as_millis()).unwrap_or(u64::MAX >> 2).min(1 << 52));
+        let pruned = async { PRUNE.execute(&mut *pool.acquire().await?, &[unused_ms]).await };
+        pruned.await.map_err(|error: sqlx::Error| LockError::from(SqlError::from(error)))
+    })
+}
+
+impl<DB> ExclusiveLocks for RowLocks<DB> {
     fn acquire<'a>(
         &'a self,
         name: &'a str,
@@ -79,13 +88,13 @@ impl<DB: Database> ExclusiveLocks for RowLocks<DB> {
 }
 
 // Not derived, because the database need not be `Clone` or `Debug`.
-impl<DB: Database> Clone for RowLocks<DB> {
+impl<DB> Clone for RowLocks<DB> {
     fn clone(&self) -> Self {
-        Self { locks: self.locks.clone(), pool: self.pool.clone() }
+        Self { locks: self.locks.clone(), pool: self.pool.clone(), database: PhantomData }
     }
 }
 
-impl<DB: Database> fmt::Debug for RowLocks<DB> {
+impl<DB> fmt::Debug for RowLocks<DB> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RowLocks").finish_non_exhaustive()
     }

@@ -2,7 +2,7 @@
 //!
 //! Statements called `.._WITHOUT_..` lack one condition, for tests that must fail without it.
 
-use crate::sql::Statement;
+use crate::sql::database::Statement;
 
 macro_rules! acquire {
     ($fence:literal, $free:literal) => {

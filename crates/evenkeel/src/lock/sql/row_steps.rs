@@ -2,7 +2,10 @@
 //! after it.
 
 use super::{bounded, row_statements as say};
-use crate::sql::{Database, Kind, Row, SqlError, Statement, Value, close_if_over};
+#[cfg(feature = "testing")]
+use crate::sql::database::Database;
+use crate::sql::database::{Connection, Kind, Pool, Row, Statement, Value};
+use crate::sql::{SqlError, close_if_over};
 use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
@@ -12,7 +15,6 @@ use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::{
     Acquire, Acquired, Call, Fence, Holder, LockSteps, Release, Released, Renewed, WakeListener, check,
 };
-use sqlx::Pool;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -24,10 +26,11 @@ const HOLD_MS_MAX: u64 = 1 << 48;
 const ASK: Backoff = Backoff { delay_min: Duration::from_millis(100), delay_max: Duration::from_millis(100) };
 
 /// The steps of [`RowLocks`](super::RowLocks) in rows of one database. [`migrate`](crate::sql::migrate) must have run.
-pub struct RowLock<DB: Database> {
-    pool: Pool<DB>,
+#[derive(Clone)]
+pub struct RowLock {
+    pool: Pool,
     /// A pool of one connection, for renewals and releases.
-    apart: Arc<OnceLock<Pool<DB>>>,
+    apart: Arc<OnceLock<Pool>>,
     clock: Clock,
     /// The number of acquisitions in progress, by owner. One whose caller was dropped may still reach the database on a connection of its
     /// own, and its release must not overtake it.
@@ -72,23 +75,25 @@ struct Seen {
     metadata: Vec<u8>,
 }
 
-impl<DB: Database> RowLock<DB> {
+impl RowLock {
     /// The steps on this pool. `clock` is used for deadlines of statements; leases use the database's clock.
+    #[cfg(feature = "testing")]
     #[must_use]
-    pub fn new(pool: Pool<DB>, clock: Clock) -> Self {
+    pub fn new<DB: Database>(pool: &sqlx::Pool<DB>, clock: Clock) -> Self {
+        Self::over(DB::erased(pool), clock)
+    }
+
+    pub(super) fn over(pool: Pool, clock: Clock) -> Self {
         Self { pool, apart: Arc::default(), clock, asking: Arc::new(watch::Sender::new(HashMap::new())) }
     }
 
     /// The pool for statements about held locks. Their holders' own transactions may have every connection of the program's pool, and a
     /// renewal that waited for one of them would come too late. SQLite has one writer at a time, however many connections there are.
-    fn apart(&self) -> &Pool<DB> {
-        if DB::KIND == Kind::Sqlite {
+    fn apart(&self) -> &Pool {
+        if self.pool.dialect().kind == Kind::Sqlite {
             return &self.pool;
         }
-        self.apart.get_or_init(|| {
-            let options = self.pool.options().clone().min_connections(0).max_connections(1);
-            options.connect_lazy_with((*self.pool.connect_options()).clone())
-        })
+        self.apart.get_or_init(|| self.pool.apart())
     }
 
     /// Executes the step of an acquisition.
@@ -130,54 +135,37 @@ impl<DB: Database> RowLock<DB> {
     /// Executes a statement, then reads the row; `None` if there is none.
     async fn then_see(
         &self,
-        pool: &Pool<DB>,
+        pool: &Pool,
         name: &LockName,
         statement: &'static Statement,
         values: &[Value<'_>],
     ) -> Result<(bool, Option<Seen>), LockError> {
         let step = async {
             let mut connection = pool.acquire().await?;
-            let answer = DB::execute(&mut connection, statement.text::<DB>(), values).await;
-            let found = close_if_over::<DB, _>(&mut connection, answer)?;
-            Ok((found > 0, see::<DB>(&mut connection, name).await?))
+            let answer = statement.execute(&mut *connection, values).await;
+            let found = close_if_over(&mut connection, answer)?;
+            Ok((found > 0, see(&mut *connection, name).await?))
         };
         bounded(&self.clock, step).await
     }
 
     async fn see(&self, name: &LockName) -> Result<Option<Seen>, LockError> {
-        let step = async { see::<DB>(&mut *self.pool.acquire().await?, name).await };
+        let step = async { see(&mut *self.pool.acquire().await?, name).await };
         bounded(&self.clock, step).await
     }
 
-    async fn send(
-        &self,
-        pool: &Pool<DB>,
-        statement: &'static Statement,
-        values: &[Value<'_>],
-    ) -> Result<bool, LockError> {
+    async fn send(&self, pool: &Pool, statement: &'static Statement, values: &[Value<'_>]) -> Result<bool, LockError> {
         let step = async {
             let mut connection = pool.acquire().await?;
-            let answer = DB::execute(&mut connection, statement.text::<DB>(), values).await;
-            close_if_over::<DB, _>(&mut connection, answer)
+            let answer = statement.execute(&mut *connection, values).await;
+            close_if_over(&mut connection, answer)
         };
         Ok(bounded(&self.clock, step).await? > 0)
     }
 }
 
-// Not derived, because the database need not be `Clone`.
-impl<DB: Database> Clone for RowLock<DB> {
-    fn clone(&self) -> Self {
-        Self {
-            pool: self.pool.clone(),
-            apart: Arc::clone(&self.apart),
-            clock: self.clock.clone(),
-            asking: Arc::clone(&self.asking),
-        }
-    }
-}
-
-async fn see<DB: Database>(connection: &mut DB::Connection, name: &LockName) -> Result<Option<Seen>, sqlx::Error> {
-    let Some(row) = Row::<DB>::first(connection, &say::SEE, &[Value::Text(name.as_str())]).await? else {
+async fn see(connection: &mut Connection, name: &LockName) -> Result<Option<Seen>, sqlx::Error> {
+    let Some(row) = Row::first(connection, &say::SEE, &[Value::Text(name.as_str())]).await? else {
         return Ok(None);
     };
     Ok(Some(Seen {
@@ -215,7 +203,7 @@ impl Seen {
 }
 
 #[async_trait]
-impl<DB: Database> LockSteps for RowLock<DB> {
+impl LockSteps for RowLock {
     /// Runs in a task of its own, so that it completes when its caller is dropped.
     async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
         check(call)?;
@@ -298,7 +286,7 @@ impl<DB: Database> LockSteps for RowLock<DB> {
     }
 
     async fn held(&self) -> Result<Vec<LockName>, LockError> {
-        let step = async { Row::<DB>::all(&mut *self.pool.acquire().await?, &say::HELD, &[]).await };
+        let step = async { Row::all(&mut *self.pool.acquire().await?, &say::HELD, &[]).await };
         let rows = bounded(&self.clock, step).await?;
         let mut names: Vec<LockName> = rows.iter().filter_map(|row| LockName::new(&row.text(0).ok()?).ok()).collect();
         names.sort();

@@ -8,7 +8,7 @@ use crate::lock::hold::reaper::Reaper;
 use crate::lock::metrics::LockMetrics;
 use crate::process::reporter::Reporter;
 #[cfg(feature = "sql")]
-use crate::sql::Database;
+use crate::sql::database::Pool;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_protocol::lock::memory::MemoryLock;
@@ -17,7 +17,6 @@ use evenkeel_protocol::lock::steps::LockSteps;
 #[cfg(feature = "sql")]
 use parking_lot::Mutex;
 #[cfg(feature = "sql")]
-use sqlx::Pool;
 #[cfg(feature = "sql")]
 use std::any::TypeId;
 #[cfg(feature = "sql")]
@@ -101,13 +100,9 @@ impl Locks {
     /// The locks with these steps in the database of `pool`; created if there are none yet. The steps must keep the pool, so that its
     /// address is not reused.
     #[cfg(feature = "sql")]
-    pub(crate) fn other<DB: Database, S: LockSteps + 'static>(
-        &self,
-        pool: &Pool<DB>,
-        steps: impl FnOnce(Pool<DB>, Clock) -> S,
-    ) -> Self {
+    pub(crate) fn other<S: LockSteps + 'static>(&self, pool: &Pool, steps: impl FnOnce(Pool, Clock) -> S) -> Self {
         // The address of a pool's options identifies the pool, because they exist as long as it does.
-        let place = (TypeId::of::<S>(), Arc::as_ptr(&pool.connect_options()) as usize);
+        let place = (TypeId::of::<S>(), pool.place());
         let make = || {
             let steps = steps(pool.clone(), self.clock.clone());
             Self::over(LockStore::new(Arc::new(steps)), self.clock.clone(), self.reporter.as_ref())

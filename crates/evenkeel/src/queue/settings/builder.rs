@@ -145,7 +145,7 @@ impl<T, C> QueueBuilder<T, C> {
     /// the sweep restores does not have them.
     #[cfg(feature = "sql")]
     pub fn sql<DB: crate::sql::Database>(mut self, pool: &sqlx::Pool<DB>) -> Self {
-        self.table = Some(Arc::new(SqlTable(pool.clone())));
+        self.table = Some(Arc::new(SqlTable(DB::erased(pool))));
         self.settings.durability = Durability::Sql;
         self
     }

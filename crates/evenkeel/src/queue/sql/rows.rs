@@ -7,14 +7,14 @@ use super::statements::{
 };
 use super::table::{Begin, Failed, JobRow, JobTable, PAGE, Page};
 use crate::queue::sending::for_work::{JobOperation, JobPut, job_record};
-use crate::sql::database::{Database, Kind, Lists, Row, SqlErrorClass, Statement, Value};
-use crate::sql::{PoolTransaction, SqlError, UNCHECKED_MAX, fits, largest_body, take_versions};
+use crate::sql::database::{Connection, Kind, Lists, Pool, Row, SqlErrorClass, Statement, Value, class_of_error};
+use crate::sql::{SqlError, Transaction, UNCHECKED_MAX, fits, largest_body, take_versions};
 use async_trait::async_trait;
 use bytes::Bytes;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::job::{End, FORGET_MS, JobId, Retention};
 use evenkeel_protocol::queue::steps::{Listed, Receipt};
-use sqlx::Pool;
+use sqlx::SqlSafeStr;
 
 /// How often a transaction is tried that the database aborts because of a deadlock.
 const TRIES: u32 = 5;
@@ -29,24 +29,24 @@ impl Failed {
 }
 
 /// The table in the database of one pool.
-pub(crate) struct SqlTable<DB: Database>(pub(crate) Pool<DB>);
+pub(crate) struct SqlTable(pub(crate) Pool);
 
 /// The statement that reads a page in the order of due times, for tests of its query plan. Its values: topic, dead (0 or 1), time and id
 /// after which the page begins (on MySQL and MariaDB the time twice), and limit.
 #[cfg(feature = "testing")]
 #[must_use]
-pub fn page_by_due<DB: Database>() -> &'static str {
-    if DB::KIND == Kind::MySql { DUE_MYSQL.text::<DB>() } else { DUE_OTHERS.text::<DB>() }
+pub fn page_by_due<DB: crate::sql::Database>() -> &'static str {
+    if DB::DIALECT.kind == Kind::MySql { DUE_MYSQL.text(DB::DIALECT) } else { DUE_OTHERS.text(DB::DIALECT) }
 }
 
-impl<DB: Database> SqlTable<DB> {
+impl SqlTable {
     /// Checks the size of a record before it is sent.
     async fn fits(&self, bytes: usize) -> Result<(), SqlError> {
         if bytes <= UNCHECKED_MAX {
             return Ok(());
         }
         let mut connection = self.0.acquire().await?;
-        fits::<DB>(&mut connection, "a job", bytes).await
+        fits(&mut *connection, "a job", bytes).await
     }
 
     /// Reads the number in the first row; `None` if there is no row.
@@ -56,22 +56,22 @@ impl<DB: Database> SqlTable<DB> {
     }
 
     /// Reads the rows of some jobs.
-    async fn listed(&self, list: &'static Lists, topic: &str, ids: &[JobId]) -> Result<Vec<Row<DB>>, SqlError> {
+    async fn listed(&self, list: &'static Lists, topic: &str, ids: &[JobId]) -> Result<Vec<Row>, SqlError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
         let mut connection = self.0.acquire().await?;
-        Ok(list.rows::<DB>(&mut connection, &[Value::Text(topic)], &ids).await?)
+        Ok(list.rows(&mut *connection, &[Value::Text(topic)], &ids).await?)
     }
 
     async fn insert_all(&self, jobs: &mut [JobPut]) -> Result<Vec<Option<JobRow>>, sqlx::Error> {
-        let mut transaction = PoolTransaction::begin(&self.0, DB::BEGIN).await?;
+        let mut transaction = Transaction::begin(&self.0, self.0.dialect().begin.into_sql_str()).await?;
         let mut held = Vec::with_capacity(jobs.len());
         for job in jobs {
-            let inserted = insert::<DB>(&mut transaction, job).await?;
+            let inserted = insert(&mut *transaction, job).await?;
             if inserted && job.version == 0 {
-                take_versions::<DB>(&mut transaction, std::slice::from_mut(job)).await?;
+                take_versions(&mut *transaction, std::slice::from_mut(job)).await?;
                 let record = record_of(job);
                 let name = [
                     Value::count(job.version),
@@ -79,9 +79,9 @@ impl<DB: Database> SqlTable<DB> {
                     Value::Text(&job.topic),
                     Value::Bytes(&job.id.0),
                 ];
-                DB::execute(&mut transaction, VERSION.text::<DB>(), &name).await?;
+                VERSION.execute(&mut *transaction, &name).await?;
             }
-            held.push(if inserted { None } else { read::<DB>(&mut transaction, &job.topic, job.id).await? });
+            held.push(if inserted { None } else { read(&mut *transaction, &job.topic, job.id).await? });
         }
         transaction.commit().await?;
         Ok(held)
@@ -89,7 +89,7 @@ impl<DB: Database> SqlTable<DB> {
 }
 
 /// Inserts the row of a job; returns false if one exists.
-async fn insert<DB: Database>(connection: &mut DB::Connection, job: &JobPut) -> Result<bool, sqlx::Error> {
+async fn insert(connection: &mut Connection, job: &JobPut) -> Result<bool, sqlx::Error> {
     let JobOperation::Run { due_at, spec } = &job.operation else { return Ok(false) };
     let record = record_of(job);
     let values = [
@@ -100,27 +100,23 @@ async fn insert<DB: Database>(connection: &mut DB::Connection, job: &JobPut) -> 
         Value::Bytes(&record),
         Value::count(retention_ms(spec.retention)),
     ];
-    if DB::KIND == Kind::MySql {
-        match DB::execute(connection, INSERT_MYSQL.text::<DB>(), &values).await {
-            Err(error) if DB::class_of_error(&error) == SqlErrorClass::Duplicate => Ok(false),
+    if connection.dialect().kind == Kind::MySql {
+        match INSERT_MYSQL.execute(connection, &values).await {
+            Err(error) if class_of_error(&error) == SqlErrorClass::Duplicate => Ok(false),
             answer => Ok(answer? == 1),
         }
     } else {
-        Ok(DB::execute(connection, INSERT_OTHERS.text::<DB>(), &values).await? == 1)
+        Ok(INSERT_OTHERS.execute(connection, &values).await? == 1)
     }
 }
 
-async fn read<DB: Database>(
-    connection: &mut DB::Connection,
-    topic: &str,
-    id: JobId,
-) -> Result<Option<JobRow>, sqlx::Error> {
-    let row = Row::<DB>::first(connection, &ROW, &[Value::Text(topic), Value::Bytes(&id.0)]).await?;
+async fn read(connection: &mut Connection, topic: &str, id: JobId) -> Result<Option<JobRow>, sqlx::Error> {
+    let row = Row::first(connection, &ROW, &[Value::Text(topic), Value::Bytes(&id.0)]).await?;
     row.map(|row| job_row(&row, 0)).transpose()
 }
 
 /// Reads the columns from `at` on: version, state, fence, due time, end, errors, dead, redriven and, if selected, record and last error.
-fn job_row<DB: Database>(row: &Row<DB>, at: usize) -> Result<JobRow, sqlx::Error> {
+fn job_row(row: &Row, at: usize) -> Result<JobRow, sqlx::Error> {
     Ok(JobRow {
         version: row.count(at)?,
         is_live: row.int(at + 1)? == LIVE,
@@ -135,8 +131,8 @@ fn job_row<DB: Database>(row: &Row<DB>, at: usize) -> Result<JobRow, sqlx::Error
     })
 }
 
-fn job_rows<DB: Database>(rows: Vec<Row<DB>>) -> Result<Vec<(JobId, JobRow)>, sqlx::Error> {
-    let read = |row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(job_row(&row, 1)?)));
+fn job_rows(rows: Vec<Row>) -> Result<Vec<(JobId, JobRow)>, sqlx::Error> {
+    let read = |row: Row| Ok(row.id(0)?.map(JobId).zip(Some(job_row(&row, 1)?)));
     let read = rows.into_iter().map(read).collect::<Result<Vec<_>, sqlx::Error>>()?;
     Ok(read.into_iter().flatten().collect())
 }
@@ -156,22 +152,19 @@ fn retention_ms(retention: Retention) -> u64 {
 }
 
 /// Writes the rows of the jobs that a unit of work sends, in its transaction. The jobs have their versions already.
-pub(crate) async fn upsert_jobs<DB: Database>(
-    connection: &mut DB::Connection,
-    jobs: &[JobPut],
-) -> Result<(), sqlx::Error> {
+pub(crate) async fn upsert_jobs(connection: &mut Connection, jobs: &[JobPut]) -> Result<(), sqlx::Error> {
     for job in jobs.iter().filter(|job| job.row_decides) {
         let (version, record) = (Value::count(job.version), record_of(job));
         let name = [Value::Text(&job.topic), Value::Bytes(&job.id.0)];
         match &job.operation {
             JobOperation::Withdraw(_) => {
-                DB::execute(connection, WITHDRAW.text::<DB>(), &[version, name[0], name[1], version]).await?;
+                WITHDRAW.execute(connection, &[version, name[0], name[1], version]).await?;
             }
-            JobOperation::Run { .. } if insert::<DB>(connection, job).await? => {}
+            JobOperation::Run { .. } if insert(connection, job).await? => {}
             JobOperation::Run { due_at, spec } => {
                 let kept = Value::count(retention_ms(spec.retention));
                 let values = [version, Value::count(*due_at), Value::Bytes(&record), kept, name[0], name[1], version];
-                DB::execute(connection, REPLACE.text::<DB>(), &values).await?;
+                REPLACE.execute(connection, &values).await?;
             }
         }
     }
@@ -179,13 +172,13 @@ pub(crate) async fn upsert_jobs<DB: Database>(
 }
 
 #[async_trait]
-impl<DB: Database> JobTable for SqlTable<DB> {
+impl JobTable for SqlTable {
     async fn insert(&self, jobs: &mut [JobPut]) -> Result<Vec<Option<JobRow>>, SqlError> {
         self.fits(largest_body(jobs.iter())).await?;
         let named: Vec<bool> = jobs.iter().map(|job| job.version == 0).collect();
         for attempt in 1.. {
             match self.insert_all(jobs).await {
-                Err(error) if DB::class_of_error(&error).is_contention() && attempt < TRIES => {
+                Err(error) if class_of_error(&error).is_contention() && attempt < TRIES => {
                     // The rollback has undone the assigned versions.
                     jobs.iter_mut().zip(&named).filter(|(_, named)| **named).for_each(|(job, _)| job.version = 0);
                 }
@@ -229,7 +222,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let ids: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(&id.0)).collect();
         let mut connection = self.0.acquire().await?;
         let before = [Value::count(due_at), Value::Text(topic)];
-        REDRIVE.execute::<DB>(&mut connection, &before, &ids).await?;
+        REDRIVE.execute(&mut *connection, &before, &ids).await?;
         Ok(())
     }
 
@@ -246,7 +239,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
 
     async fn row(&self, topic: &str, id: JobId) -> Result<Option<JobRow>, SqlError> {
         let mut connection = self.0.acquire().await?;
-        Ok(read::<DB>(&mut connection, topic, id).await?)
+        Ok(read(&mut *connection, topic, id).await?)
     }
 
     async fn revoke(&self, topic: &str, id: JobId, seen: &JobRow, end: End) -> Result<bool, SqlError> {
@@ -295,7 +288,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
         let (mysql, others) = if descends { (&NEWEST_MYSQL, &NEWEST_OTHERS) } else { (&DUE_MYSQL, &DUE_OTHERS) };
         let limit = Value::count(limit as u64);
         let id = Value::Bytes(&id);
-        let rows = match DB::KIND {
+        let rows = match self.0.dialect().kind {
             Kind::MySql if guard("sql_page_reads_index") => {
                 mysql.read(&self.0, &[name, dead, score, score, id, limit]).await?
             }
@@ -310,7 +303,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
 
     async fn sizes(&self, topic: &str, ids: &[JobId]) -> Result<Vec<(JobId, u64)>, SqlError> {
         let rows = self.listed(&SIZES, topic, ids).await?;
-        let read = rows.into_iter().map(|row: Row<DB>| Ok(row.id(0)?.map(JobId).zip(Some(row.count(1)?))));
+        let read = rows.into_iter().map(|row: Row| Ok(row.id(0)?.map(JobId).zip(Some(row.count(1)?))));
         let read: Vec<_> = read.collect::<Result<_, sqlx::Error>>()?;
         Ok(read.into_iter().flatten().collect())
     }
@@ -337,9 +330,9 @@ impl<DB: Database> JobTable for SqlTable<DB> {
             let Some(until) = until else { return Ok(()) };
             let mut connection = self.0.acquire().await?;
             let values = [Value::Text(topic), Value::count(until)];
-            match DB::execute(&mut connection, PAUSE.text::<DB>(), &values).await {
+            match PAUSE.execute(&mut *connection, &values).await {
                 // Another process paused the topic in between.
-                Err(error) if DB::class_of_error(&error) == SqlErrorClass::Duplicate => {}
+                Err(error) if class_of_error(&error) == SqlErrorClass::Duplicate => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => return Ok(()),
             }
@@ -348,7 +341,7 @@ impl<DB: Database> JobTable for SqlTable<DB> {
     }
 
     async fn forget(&self) -> Result<u64, SqlError> {
-        let statement = if DB::KIND == Kind::MySql { &FORGET_MYSQL } else { &FORGET_OTHERS };
+        let statement = if self.0.dialect().kind == Kind::MySql { &FORGET_MYSQL } else { &FORGET_OTHERS };
         statement.run(&self.0, &[Value::count(PAGE as u64)]).await
     }
 }

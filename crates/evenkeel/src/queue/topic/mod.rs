@@ -128,7 +128,7 @@ impl Topic {
     #[must_use]
     pub fn sql<DB: crate::sql::Database>(mut self, pool: &sqlx::Pool<DB>) -> Self {
         if self.record.row_decides && self.rows.is_none() {
-            let table = Arc::new(super::sql::SqlTable(pool.clone()));
+            let table = Arc::new(super::sql::SqlTable(DB::erased(pool)));
             let (name, store, router) = (Arc::clone(&self.name), self.store.clone(), Arc::clone(&self.router));
             self.rows = Some(Arc::new(super::sql::JobRows::new(table, name, store, router, self.horizon())));
         }

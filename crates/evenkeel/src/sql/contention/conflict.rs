@@ -1,7 +1,7 @@
 //! [`Conflict`]: the kinds of conflict with another transaction, independent of the database.
 
 use crate::sql::SqlError;
-use crate::sql::database::{SqlErrorClass, class_of_any_error};
+use crate::sql::database::{SqlErrorClass, class_of_error};
 use std::fmt;
 
 /// A conflict with another transaction. This transaction changed nothing, and the same work may succeed if it is repeated from its
@@ -24,7 +24,7 @@ impl Conflict {
     /// transaction may have been committed.
     #[must_use]
     pub fn of(error: &sqlx::Error) -> Option<Self> {
-        match class_of_any_error(error) {
+        match class_of_error(error) {
             SqlErrorClass::Contention(conflict) => Some(conflict),
             _ => None,
         }

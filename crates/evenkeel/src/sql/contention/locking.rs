@@ -2,10 +2,12 @@
 
 use super::setting::SettingTransaction;
 use crate::sql::SqlError;
-use crate::sql::database::{Database, Kind, Row, Statement, Value};
+use crate::sql::database::{Connection, Database, Kind, Pool, Row, Statement, Value, typed};
 use evenkeel_link::clock::Clock;
-use sqlx::{AssertSqlSafe, Pool};
+use futures_util::future::BoxFuture;
+use sqlx::AssertSqlSafe;
 use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// How a `SELECT` locks the rows that it reads, until its transaction ends.
@@ -26,7 +28,7 @@ impl ForUpdate {
     /// $1")`.
     #[must_use]
     pub fn of<DB: Database>(self, select: &'static str) -> AssertSqlSafe<String> {
-        let clause = match (DB::KIND, self) {
+        let clause = match (DB::DIALECT.kind, self) {
             (Kind::Sqlite, _) => "",
             (_, Self::Wait) => " FOR UPDATE",
             (_, Self::NoWait) => " FOR UPDATE NOWAIT",
@@ -40,8 +42,9 @@ impl ForUpdate {
 /// A transaction with a limit on lock waits; created by [`Keel::begin_locking`](crate::Keel::begin_locking). It is rolled back if it is
 /// dropped.
 #[must_use = "a transaction that is dropped is rolled back"]
-pub struct LockingTransaction<DB: Database> {
-    transaction: SettingTransaction<DB>,
+pub struct LockingTransaction<DB> {
+    transaction: SettingTransaction,
+    database: PhantomData<fn() -> DB>,
 }
 
 static LIMIT_POSTGRES: Statement = Statement::new("SELECT set_config('lock_timeout', ?, true)");
@@ -50,29 +53,30 @@ const DEFAULT_MYSQL: &str = "SET SESSION innodb_lock_wait_timeout = DEFAULT";
 const LIMITS_MYSQL: [u64; 7] = [1, 2, 5, 10, 20, 30, 60];
 const LONGEST_MYSQL: u64 = 600;
 
-async fn limit_waits<DB: Database>(connection: &mut DB::Connection, limit: Duration) -> Result<(), sqlx::Error> {
-    match DB::KIND {
+async fn limit_waits(connection: &mut Connection, limit: Duration) -> Result<(), sqlx::Error> {
+    match connection.dialect().kind {
         Kind::MySql => {
             let seconds = LIMITS_MYSQL.into_iter().find(|seconds| Duration::from_secs(*seconds) >= limit);
             let seconds = seconds.unwrap_or(LONGEST_MYSQL);
             let text = format!("SET SESSION innodb_lock_wait_timeout = {seconds}");
-            DB::send_text(connection, text, &[]).await.map(drop)
+            connection.send_text(text, &[]).await.map(drop)
         }
         Kind::Postgres => {
             // `lock_timeout` is a 32-bit number.
             let ms = limit.as_millis().clamp(1, 2_147_483_647).to_string();
-            Row::<DB>::all(connection, &LIMIT_POSTGRES, &[Value::Text(&ms)]).await.map(drop)
+            Row::all(connection, &LIMIT_POSTGRES, &[Value::Text(&ms)]).await.map(drop)
         }
         Kind::Sqlite => Ok(()),
     }
 }
 
-impl<DB: Database> LockingTransaction<DB> {
-    /// As `Keel::begin_locking` documents.
-    pub(crate) async fn begin(clock: &Clock, pool: &Pool<DB>, wait: Option<Duration>) -> Result<Self, SqlError> {
-        let reset = (wait.is_some() && DB::KIND == Kind::MySql).then_some(DEFAULT_MYSQL);
-        let begin = SettingTransaction::begin(pool, reset);
-        let mut transaction = match wait.filter(|_| DB::KIND == Kind::Sqlite) {
+/// As `Keel::begin_locking` documents. Boxed, so that it is compiled here.
+fn begin(clock: Clock, pool: Pool, wait: Option<Duration>) -> BoxFuture<'static, Result<SettingTransaction, SqlError>> {
+    Box::pin(async move {
+        let kind = pool.dialect().kind;
+        let reset = (wait.is_some() && kind == Kind::MySql).then_some(DEFAULT_MYSQL);
+        let begin = SettingTransaction::begin(&pool, reset);
+        let mut transaction = match wait.filter(|_| kind == Kind::Sqlite) {
             Some(limit) => {
                 let begun = clock.timeout(limit, begin).await;
                 begun.map_err(|_| {
@@ -82,9 +86,17 @@ impl<DB: Database> LockingTransaction<DB> {
             None => begin.await?,
         };
         if let Some(limit) = wait {
-            limit_waits::<DB>(transaction.tx()?, limit).await?;
+            limit_waits(transaction.tx()?, limit).await?;
         }
-        Ok(Self { transaction })
+        Ok(transaction)
+    })
+}
+
+impl<DB: Database> LockingTransaction<DB> {
+    /// As `Keel::begin_locking` documents.
+    pub(crate) async fn begin(clock: &Clock, pool: &sqlx::Pool<DB>, wait: Option<Duration>) -> Result<Self, SqlError> {
+        let transaction = begin(clock.clone(), DB::erased(pool), wait).await?;
+        Ok(Self { transaction, database: PhantomData })
     }
 
     /// The connection in its transaction, on which statements are executed. Do not end the transaction through it.
@@ -92,9 +104,11 @@ impl<DB: Database> LockingTransaction<DB> {
     /// # Errors
     /// [`SqlError::Lost`] if the transaction has ended, which does not happen in practice.
     pub fn tx(&mut self) -> Result<&mut DB::Connection, SqlError> {
-        self.transaction.tx()
+        self.transaction.tx().map(typed::<DB>)
     }
+}
 
+impl<DB> LockingTransaction<DB> {
     /// Commits the transaction.
     ///
     /// # Errors
@@ -114,7 +128,7 @@ impl<DB: Database> LockingTransaction<DB> {
     }
 }
 
-impl<DB: Database> fmt::Debug for LockingTransaction<DB> {
+impl<DB> fmt::Debug for LockingTransaction<DB> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LockingTransaction").finish_non_exhaustive()
     }

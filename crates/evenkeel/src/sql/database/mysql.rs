@@ -1,13 +1,14 @@
 //! MySQL and MariaDB. A deadlock rolls the whole transaction back, and statements sent after it are committed one by one. A unit of
 //! work therefore checks that its transaction still exists before it writes its effects.
 
-use super::dialect::{Dialect, Kind, SqlErrorClass, Stores, same_for};
-use super::{Database, Value};
+use super::dialect::{Dialect, Kind, SAVEPOINT, SqlErrorClass, Stores};
+use super::driver::{Driver, driver, was_marked};
+use super::{Database, Pool, Row, Typed, Value};
 use crate::sql::Conflict;
 use evenkeel_link::support::guard;
 use sqlx::AssertSqlSafe;
-use sqlx::error::DatabaseError;
 use sqlx::mysql::MySqlDatabaseError;
+use sqlx_core::transaction::TransactionManager;
 use std::collections::HashMap;
 
 /// Values of at most this size are written into the text of a statement where that saves a round trip; larger ones would come too
@@ -16,85 +17,88 @@ const INLINED_MAX: usize = 16 * 1024;
 
 impl Database for sqlx::MySql {}
 
-impl Dialect for sqlx::MySql {
-    const KIND: Kind = Kind::MySql;
-    const CACHES_STATEMENTS: bool = true;
-    // The time at which the statement began, without date conversion. (`UNIX_TIMESTAMP(NOW(3))` uses the session's time zone and is
-    // ambiguous for an hour each autumn.)
-    const NOW_MS: &'static str = "CAST(@@timestamp * 1000 AS SIGNED)";
-    const SKIP_LOCKED: &'static str = "FOR UPDATE SKIP LOCKED";
-    const BEGIN: &'static str = "BEGIN";
-    const LOCK_WAIT: &'static str = "SET innodb_lock_wait_timeout = 1";
+impl Typed for sqlx::MySql {
+    const DIALECT: &'static Dialect = &Dialect {
+        kind: Kind::MySql,
+        // The time at which the statement began, without date conversion. (`UNIX_TIMESTAMP(NOW(3))` uses the session's time zone and is
+        // ambiguous for an hour each autumn.)
+        now_ms: "CAST(@@timestamp * 1000 AS SIGNED)",
+        skip_locked: "FOR UPDATE SKIP LOCKED",
+        for_share: "LOCK IN SHARE MODE",
+        greatest_least: ["GREATEST", "LEAST"],
+        insert_ignore: ["INSERT IGNORE INTO", ""],
+        begin: "BEGIN",
+        mark: SAVEPOINT[0],
+        unmark: SAVEPOINT[1],
+        if_marked: "",
+        lock_wait: "SET innodb_lock_wait_timeout = 1",
+        notify: None,
+        caches_statements: true,
+    };
 
-    same_for!(sqlx::MySql, inlined);
+    fn erased(pool: &sqlx::Pool<Self>) -> Pool {
+        Pool::MySql(pool.clone())
+    }
+}
 
+driver!(sqlx::MySql, sqlx::MySqlConnection, Row::MySql, as_text, {
     /// Sends both statements in one message, which cannot be prepared.
     async fn insert_marked(
-        connection: &mut Self::Connection,
+        &mut self,
         work: &[u8],
         statement: &'static str,
         values: &[Value<'_>],
     ) -> Result<bool, sqlx::Error> {
         if values.iter().map(length).sum::<usize>() > INLINED_MAX {
-            return Ok(
-                Self::is_marked(connection, work).await? && Self::execute(connection, statement, values).await? == 1
-            );
+            return Ok(self.is_marked(work).await? && self.execute(statement, values).await? == 1);
         }
-        let both = format!("{}; {}", Self::UNMARK, inlined(statement, values));
-        Self::was_marked(sqlx::raw_sql(AssertSqlSafe(both)).execute(connection).await.map(drop))
+        let both = format!("{}; {}", self.dialect().unmark, inlined(statement, values));
+        was_marked(sqlx::raw_sql(AssertSqlSafe(both)).execute(self).await.map(drop))
     }
 
-    /// Names and keys are `VARBINARY`, because the binary collations of text ignore trailing spaces.
-    fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error> {
-        let bytes = Self::bytes(row, at)?;
-        bytes.map(String::from_utf8).transpose().map_err(|error| sqlx::Error::Decode(error.into()))
-    }
-
-    /// The codes for an existing table, column, row or index; a missing table, column or index; a foreign key.
-    fn is_done_already(error: &dyn DatabaseError) -> bool {
-        let number = error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number);
-        matches!(number, Some(1050 | 1060 | 1061 | 1062 | 1051 | 1091 | 1826))
-    }
-
-    async fn check_settings(connection: &mut Self::Connection) -> Result<Result<Stores, String>, sqlx::Error> {
+    async fn check_settings(&mut self) -> Result<Result<Stores, String>, sqlx::Error> {
         const SETTINGS: &str =
             "SHOW VARIABLES WHERE Variable_name IN ('autocommit', 'completion_type', 'binlog_format', 'log_bin')";
         let mut settings = HashMap::new();
-        for row in Self::rows(connection, SETTINGS, &[]).await? {
-            let text = |at| Ok::<_, sqlx::Error>(Self::text(&row, at)?.unwrap_or_default().to_uppercase());
-            settings.insert(text(0)?, text(1)?);
+        for row in self.rows(SETTINGS, &[]).await? {
+            settings.insert(row.text(0)?.to_uppercase(), row.text(1)?.to_uppercase());
         }
         Ok(refused_setting(&settings).map_or(Ok(Stores::Unicode), Err))
     }
 
-    async fn message_bytes_max(connection: &mut Self::Connection) -> Result<Option<u64>, sqlx::Error> {
-        let limit: i64 =
-            sqlx::query_scalar("SELECT CAST(@@max_allowed_packet AS SIGNED)").fetch_one(connection).await?;
+    async fn message_bytes_max(&mut self) -> Result<Option<u64>, sqlx::Error> {
+        let limit: i64 = sqlx::query_scalar("SELECT CAST(@@max_allowed_packet AS SIGNED)").fetch_one(self).await?;
         Ok(u64::try_from(limit).ok())
     }
+});
 
-    fn class_of_server_error(error: &dyn DatabaseError) -> SqlErrorClass {
-        match error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number) {
-            Some(1213) => SqlErrorClass::Contention(Conflict::Deadlock),
-            // MariaDB returns 1205 for `NOWAIT` as well, MySQL 3572.
-            Some(1205 | 3572) => SqlErrorClass::Contention(Conflict::NotGranted),
-            // 1020: the row changed since the snapshot. 3101: the transaction failed certification in a cluster.
-            Some(1020 | 3101) => SqlErrorClass::Contention(Conflict::Serialization),
-            Some(1062) => SqlErrorClass::Duplicate,
-            // Only for tables of the library; a missing table of the program is the program's error.
-            Some(1146) if error.message().contains(".evenkeel_") => SqlErrorClass::NoTable,
-            // The code covers any missing named object; in this library it can only be a savepoint.
-            Some(1305) => SqlErrorClass::NoSavepoint,
-            // Server shutdown, killed connection, killed query, lost connection.
-            Some(1053 | 1077 | 1317 | 1927 | 2006 | 2013) => SqlErrorClass::Connection,
-            // The server closed the connection because it was idle.
-            Some(4031) => SqlErrorClass::SessionOver,
-            // `read_only`, `START TRANSACTION READ ONLY`, `innodb_read_only`.
-            Some(1290 | 1792 | 1836) => SqlErrorClass::ReadOnly,
-            // Too many connections of the server, or of the user.
-            Some(1040 | 1203) => SqlErrorClass::Full,
-            _ => SqlErrorClass::Other,
-        }
+/// The codes for an existing table, column, row or index; a missing table, column or index; a foreign key.
+pub(super) fn is_done_already(error: &MySqlDatabaseError) -> bool {
+    matches!(error.number(), 1050 | 1060 | 1061 | 1062 | 1051 | 1091 | 1826)
+}
+
+/// What an error means.
+pub(super) fn class_of(error: &MySqlDatabaseError) -> SqlErrorClass {
+    match error.number() {
+        1213 => SqlErrorClass::Contention(Conflict::Deadlock),
+        // MariaDB returns 1205 for `NOWAIT` as well, MySQL 3572.
+        1205 | 3572 => SqlErrorClass::Contention(Conflict::NotGranted),
+        // 1020: the row changed since the snapshot. 3101: the transaction failed certification in a cluster.
+        1020 | 3101 => SqlErrorClass::Contention(Conflict::Serialization),
+        1062 => SqlErrorClass::Duplicate,
+        // Only for tables of the library; a missing table of the program is the program's error.
+        1146 if error.message().contains(".evenkeel_") => SqlErrorClass::NoTable,
+        // The code covers any missing named object; in this library it can only be a savepoint.
+        1305 => SqlErrorClass::NoSavepoint,
+        // Server shutdown, killed connection, killed query, lost connection.
+        1053 | 1077 | 1317 | 1927 | 2006 | 2013 => SqlErrorClass::Connection,
+        // The server closed the connection because it was idle.
+        4031 => SqlErrorClass::SessionOver,
+        // `read_only`, `START TRANSACTION READ ONLY`, `innodb_read_only`.
+        1290 | 1792 | 1836 => SqlErrorClass::ReadOnly,
+        // Too many connections of the server, or of the user.
+        1040 | 1203 => SqlErrorClass::Full,
+        _ => SqlErrorClass::Other,
     }
 }
 

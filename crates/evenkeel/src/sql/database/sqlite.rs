@@ -1,38 +1,52 @@
 //! SQLite. It allows one writer at a time, so a transaction that begins with a write excludes all others until it ends.
 
-use super::dialect::{Dialect, Kind, SqlErrorClass, same_for};
-use super::{Database, Value};
+use super::dialect::{Dialect, Kind, SAVEPOINT, SqlErrorClass};
+use super::driver::{Driver, driver, prepared};
+use super::{Database, Pool, Row, Typed, Value};
 use crate::sql::Conflict;
 use sqlx::error::DatabaseError;
+use sqlx::sqlite::SqliteError;
+use sqlx_core::transaction::TransactionManager;
 
 impl Database for sqlx::Sqlite {}
 
-impl Dialect for sqlx::Sqlite {
-    const KIND: Kind = Kind::Sqlite;
-    const NOW_MS: &'static str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
-    const SKIP_LOCKED: &'static str = "";
-    const BEGIN: &'static str = "BEGIN IMMEDIATE";
-    // The pool's `busy_timeout` already limits every wait.
-    const LOCK_WAIT: &'static str = "SELECT 1";
+impl Typed for sqlx::Sqlite {
+    const DIALECT: &'static Dialect = &Dialect {
+        kind: Kind::Sqlite,
+        now_ms: "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+        skip_locked: "",
+        for_share: "",
+        greatest_least: ["MAX", "MIN"],
+        insert_ignore: ["INSERT INTO", "ON CONFLICT DO NOTHING"],
+        begin: "BEGIN IMMEDIATE",
+        mark: SAVEPOINT[0],
+        unmark: SAVEPOINT[1],
+        if_marked: "",
+        // The pool's `busy_timeout` already limits every wait.
+        lock_wait: "SELECT 1",
+        notify: None,
+        caches_statements: false,
+    };
 
-    same_for!(sqlx::Sqlite);
-
-    fn text(row: &Self::Row, at: usize) -> Result<Option<String>, sqlx::Error> {
-        sqlx::Row::try_get(row, at)
+    fn erased(pool: &sqlx::Pool<Self>) -> Pool {
+        Pool::Sqlite(pool.clone())
     }
+}
 
-    fn class_of_server_error(error: &dyn DatabaseError) -> SqlErrorClass {
-        let code = error.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
-        match class_of_code(code) {
-            // SQLite reports both with its general error code.
-            SqlErrorClass::Other if code == 1 && error.message().starts_with("no such savepoint") => {
-                SqlErrorClass::NoSavepoint
-            }
-            SqlErrorClass::Other if code == 1 && error.message().contains("no such table: evenkeel_") => {
-                SqlErrorClass::NoTable
-            }
-            class => class,
+driver!(sqlx::Sqlite, sqlx::SqliteConnection, Row::Sqlite, prepared, {});
+
+/// What an error means.
+pub(super) fn class_of(error: &SqliteError) -> SqlErrorClass {
+    let code = error.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
+    match class_of_code(code) {
+        // SQLite reports both with its general error code.
+        SqlErrorClass::Other if code == 1 && error.message().starts_with("no such savepoint") => {
+            SqlErrorClass::NoSavepoint
         }
+        SqlErrorClass::Other if code == 1 && error.message().contains("no such table: evenkeel_") => {
+            SqlErrorClass::NoTable
+        }
+        class => class,
     }
 }
 

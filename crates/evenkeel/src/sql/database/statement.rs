@@ -4,12 +4,11 @@
 //! inserted unless its key exists, `{for share}` for the clause that locks the rows that are read against changes, `{greatest}` and
 //! `{least}` for the functions over several values.
 
-use super::Database;
-use super::Row;
 use super::dialect::{Dialect, Kind};
+use super::driver::Connection;
+use super::{Pool, Row};
 use crate::sql::error::SqlError;
 use crate::sql::transaction::close_if_over;
-use sqlx::Pool;
 use std::sync::OnceLock;
 
 /// The text of a statement, translated once per database, so the translations are leaked. Store it in a `static`.
@@ -49,48 +48,45 @@ impl Statement {
     }
 
     /// The statement for this database.
-    pub(crate) fn text<DB: Dialect>(&'static self) -> &'static str {
-        self.ready[DB::KIND as usize].get_or_init(|| translate::<DB>(self.source).leak())
+    pub(crate) fn text(&'static self, dialect: &Dialect) -> &'static str {
+        self.ready[dialect.kind as usize].get_or_init(|| translate(self.source, dialect).leak())
+    }
+
+    /// Executes the statement; returns the number of affected rows.
+    pub(crate) async fn execute(
+        &'static self,
+        connection: &mut Connection,
+        values: &[Value<'_>],
+    ) -> Result<u64, sqlx::Error> {
+        connection.execute(self.text(connection.dialect()), values).await
     }
 
     /// Executes the statement on a connection of the pool; returns the number of affected rows.
-    pub(crate) async fn run<DB: Database>(
-        &'static self,
-        pool: &Pool<DB>,
-        values: &[Value<'_>],
-    ) -> Result<u64, SqlError> {
+    pub(crate) async fn run(&'static self, pool: &Pool, values: &[Value<'_>]) -> Result<u64, SqlError> {
         let mut connection = pool.acquire().await?;
-        let answer = DB::execute(&mut connection, self.text::<DB>(), values).await;
-        Ok(close_if_over::<DB, _>(&mut connection, answer)?)
+        let answer = self.execute(&mut *connection, values).await;
+        Ok(close_if_over(&mut connection, answer)?)
     }
 
     /// Executes the statement on a connection of the pool; returns its rows.
-    pub(crate) async fn read<DB: Database>(
-        &'static self,
-        pool: &Pool<DB>,
-        values: &[Value<'_>],
-    ) -> Result<Vec<Row<DB>>, SqlError> {
+    pub(crate) async fn read(&'static self, pool: &Pool, values: &[Value<'_>]) -> Result<Vec<Row>, SqlError> {
         let mut connection = pool.acquire().await?;
-        let answer = Row::<DB>::all(&mut connection, self, values).await;
-        Ok(close_if_over::<DB, _>(&mut connection, answer)?)
+        let answer = Row::all(&mut *connection, self, values).await;
+        Ok(close_if_over(&mut connection, answer)?)
     }
 }
 
 /// The text of a statement for this database.
-pub(crate) fn translate<DB: Dialect>(source: &str) -> String {
-    let (greatest, least) = if DB::KIND == Kind::Sqlite { ("MAX", "MIN") } else { ("GREATEST", "LEAST") };
-    let text = source.replace("{now}", DB::NOW_MS).replace("{skip locked}", DB::SKIP_LOCKED);
+pub(crate) fn translate(source: &str, dialect: &Dialect) -> String {
+    let ([greatest, least], [insert, or_ignore]) = (dialect.greatest_least, dialect.insert_ignore);
+    let text = source.replace("{now}", dialect.now_ms).replace("{skip locked}", dialect.skip_locked);
     let text = text.replace("{greatest}", greatest).replace("{least}", least);
-    let (insert, or_ignore, for_share) = match DB::KIND {
-        Kind::MySql => ("INSERT IGNORE INTO", "", "LOCK IN SHARE MODE"),
-        Kind::Postgres => ("INSERT INTO", "ON CONFLICT DO NOTHING", "FOR SHARE"),
-        Kind::Sqlite => ("INSERT INTO", "ON CONFLICT DO NOTHING", ""),
-    };
-    let text = text.replace("{insert}", insert).replace("{or ignore}", or_ignore).replace("{for share}", for_share);
+    let text =
+        text.replace("{insert}", insert).replace("{or ignore}", or_ignore).replace("{for share}", dialect.for_share);
     // An `INSERT .. SELECT` without a table is slower.
-    let (before, after) = if DB::IF_MARKED.is_empty() { ("VALUES (", ")") } else { ("SELECT ", DB::IF_MARKED) };
+    let (before, after) = if dialect.if_marked.is_empty() { ("VALUES (", ")") } else { ("SELECT ", dialect.if_marked) };
     let text = text.replace("{values}", before).replace("{if marked}", after);
-    if DB::KIND != Kind::Postgres {
+    if dialect.kind != Kind::Postgres {
         return text;
     }
     let mut numbered = String::with_capacity(text.len() + 16);
@@ -128,38 +124,38 @@ impl Lists {
     }
 
     /// Sends the statement, once for each [`LIST_MAX`] values of the list; returns the number of affected rows.
-    pub(crate) async fn execute<DB: Database>(
+    pub(crate) async fn execute(
         &'static self,
-        connection: &mut DB::Connection,
+        connection: &mut Connection,
         before: &[Value<'_>],
         list: &[Value<'_>],
     ) -> Result<u64, sqlx::Error> {
         let mut affected = 0;
         for (size, part) in list.chunks(LIST_MAX).filter_map(padded) {
-            affected += DB::execute(connection, self.text::<DB>(size), &[before, &part].concat()).await?;
+            affected += connection.execute(self.text(size, connection.dialect()), &[before, &part].concat()).await?;
         }
         Ok(affected)
     }
 
     /// Sends the statement, once for each [`LIST_MAX`] values of the list; returns its rows.
     #[cfg(feature = "queue")]
-    pub(crate) async fn rows<DB: Database>(
+    pub(crate) async fn rows(
         &'static self,
-        connection: &mut DB::Connection,
+        connection: &mut Connection,
         before: &[Value<'_>],
         list: &[Value<'_>],
-    ) -> Result<Vec<Row<DB>>, sqlx::Error> {
+    ) -> Result<Vec<Row>, sqlx::Error> {
         let mut rows = Vec::new();
         for (size, part) in list.chunks(LIST_MAX).filter_map(padded) {
-            rows.extend(DB::rows(connection, self.text::<DB>(size), &[before, &part].concat()).await?);
+            rows.extend(connection.rows(self.text(size, connection.dialect()), &[before, &part].concat()).await?);
         }
-        Ok(rows.into_iter().map(Row).collect())
+        Ok(rows)
     }
 
-    fn text<DB: Dialect>(&'static self, size: usize) -> &'static str {
-        self.ready[size][DB::KIND as usize].get_or_init(|| {
+    fn text(&'static self, size: usize, dialect: &Dialect) -> &'static str {
+        self.ready[size][dialect.kind as usize].get_or_init(|| {
             let marks = vec!["?"; LIST_SIZES[size]].join(", ");
-            translate::<DB>(&self.source.replace("(..)", &format!("({marks})"))).leak()
+            translate(&self.source.replace("(..)", &format!("({marks})")), dialect).leak()
         })
     }
 }
@@ -186,12 +182,38 @@ mod tests {
         assert_eq!(padded(&[0; 257]), None, "too long for one statement");
     }
 
+    #[cfg(all(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+    #[test]
+    fn placeholders_become_the_sql_of_each_database() {
+        use super::translate;
+        use crate::sql::database::Typed;
+        let source = "{insert} t (a, b) {values} {greatest}(?, {least}(?, 1)), {now} {if marked} {or ignore}; \
+            SELECT a FROM t WHERE b = ? {for share}; SELECT a FROM t {skip locked}";
+        let of = |dialect| translate(source, dialect);
+        assert_eq!(
+            of(<sqlx::MySql as Typed>::DIALECT),
+            "INSERT IGNORE INTO t (a, b) VALUES ( GREATEST(?, LEAST(?, 1)), CAST(@@timestamp * 1000 AS SIGNED) ) ; \
+             SELECT a FROM t WHERE b = ? LOCK IN SHARE MODE; SELECT a FROM t FOR UPDATE SKIP LOCKED"
+        );
+        assert_eq!(
+            of(<sqlx::Postgres as Typed>::DIALECT),
+            "INSERT INTO t (a, b) SELECT  GREATEST($1, LEAST($2, 1)), (extract(epoch FROM clock_timestamp()) * 1000)::bigint \
+             WHERE current_setting('evenkeel.work', true) = encode($1, 'hex') ON CONFLICT DO NOTHING; \
+             SELECT a FROM t WHERE b = $3 FOR SHARE; SELECT a FROM t FOR UPDATE SKIP LOCKED"
+        );
+        assert_eq!(
+            of(<sqlx::Sqlite as Typed>::DIALECT),
+            "INSERT INTO t (a, b) VALUES ( MAX(?, MIN(?, 1)), CAST(unixepoch('subsec') * 1000 AS INTEGER) ) \
+             ON CONFLICT DO NOTHING; SELECT a FROM t WHERE b = ? ; SELECT a FROM t "
+        );
+    }
+
     #[cfg(feature = "postgres")]
     #[test]
     fn postgres_placeholders_are_numbered() {
         use super::Statement;
         static WITH_TWO: Statement = Statement::new("UPDATE t SET a = ? WHERE b = ? AND c < {now}");
-        let text = WITH_TWO.text::<sqlx::Postgres>();
+        let text = WITH_TWO.text(<sqlx::Postgres as crate::sql::database::Typed>::DIALECT);
         assert!(text.starts_with("UPDATE t SET a = $1 WHERE b = $2 AND c < "), "{text}");
         assert!(!text.contains(['?', '{']), "{text}");
     }

@@ -19,7 +19,7 @@
 //! for _ in 0..2 {
 //!     // The same message twice.
 //!     let mut transaction = pool.begin().await?;
-//!     if inbox.once(&mut transaction, "accounts", "payment/7").await? == Once::Fresh {
+//!     if inbox.once(&mut *transaction, "accounts", "payment/7").await? == Once::Fresh {
 //!         sqlx::query("UPDATE accounts SET cents = cents + 30 WHERE id = 1").execute(&mut *transaction).await?;
 //!     }
 //!     transaction.commit().await?;

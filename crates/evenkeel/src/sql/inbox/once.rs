@@ -3,11 +3,12 @@
 use super::message::MessageId;
 use super::metrics::InboxMetrics;
 use crate::sql::SqlError;
-use crate::sql::database::{Database, Kind, Row, SqlErrorClass, Statement, Value};
+use crate::sql::database::{Connection, Database, Kind, Pool, Row, SqlErrorClass, Statement, Value, class_of_error};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{guard, ms};
-use sqlx::Pool;
+use futures_util::future::BoxFuture;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,8 +29,15 @@ const NAME_BYTES_MAX: usize = 255;
 /// nothing unless it returns `Fresh`. **Not guaranteed.** Anything about effects outside that transaction; a message whose name does
 /// not include its time and that is redelivered after the retention; a [parked](Once::Parked) message that an operator releases to
 /// run, which may have run before.
-pub struct Inbox<DB: Database> {
-    pub(super) pool: Pool<DB>,
+pub struct Inbox<DB> {
+    pub(super) rows: InboxRows,
+    database: PhantomData<fn() -> DB>,
+}
+
+/// An [`Inbox`] without the type of its database.
+#[derive(Clone)]
+pub(super) struct InboxRows {
+    pub(super) pool: Pool,
     pub(super) clock: Clock,
     pub(super) retention: Duration,
     pub(super) metrics: Arc<InboxMetrics>,
@@ -64,24 +72,27 @@ static PROCESS_RELEASED: Statement = Statement::new(
 static COUNT_PARKED: Statement =
     Statement::new("UPDATE evenkeel_inbox SET met = met + 1 WHERE consumer_group = ? AND message_id = ? AND state = 2");
 
-impl<DB: Database> Inbox<DB> {
-    pub(crate) fn new(pool: &Pool<DB>, clock: &Clock) -> Self {
-        Self {
-            pool: pool.clone(),
+impl<DB> Inbox<DB> {
+    pub(crate) fn new(pool: Pool, clock: &Clock) -> Self {
+        let rows = InboxRows {
+            pool,
             clock: clock.clone(),
             retention: Duration::from_secs(7 * 24 * 3600),
             metrics: Arc::new(InboxMetrics::register()),
-        }
+        };
+        Self { rows, database: PhantomData }
     }
 
     /// The minimum time for which the id of a message is stored. Default 7 days. It must exceed the time for which your broker stores and
     /// redelivers messages.
     #[must_use]
     pub fn retention(mut self, span: Duration) -> Self {
-        self.retention = span;
+        self.rows.retention = span;
         self
     }
+}
 
+impl<DB: Database> Inbox<DB> {
     /// Checks whether `message` is new to `group`, and records it as processed in the same transaction. A rollback removes the
     /// record.
     ///
@@ -98,56 +109,64 @@ impl<DB: Database> Inbox<DB> {
         group: &str,
         message: impl Into<MessageId> + Send,
     ) -> Result<Once, SqlError> {
-        let message = message.into();
-        check_name("group", group.as_bytes())?;
-        // PostgreSQL rejects zero bytes in text and would abort the caller's whole transaction.
-        if group.contains('\0') && guard("inbox_group_without_zero") {
-            return Err(SqlError::Effect("the name of a consumer group contains a zero byte".to_owned()));
-        }
-        check_name("message", &message.name)?;
-        let answer = self.ask(connection, group, &message).await?;
-        match answer {
-            Once::Fresh => self.metrics.fresh.increment(1),
-            Once::Seen => self.metrics.seen.increment(1),
-            Once::Parked => self.metrics.parked.increment(1),
-        }
-        Ok(answer)
+        self.rows.once(connection, group, message.into()).await
+    }
+}
+
+impl InboxRows {
+    /// As [`Inbox::once`]. Boxed, so that it is compiled here.
+    fn once<'a>(
+        &'a self,
+        connection: &'a mut Connection,
+        group: &'a str,
+        message: MessageId,
+    ) -> BoxFuture<'a, Result<Once, SqlError>> {
+        Box::pin(async move {
+            check_name("group", group.as_bytes())?;
+            // PostgreSQL rejects zero bytes in text and would abort the caller's whole transaction.
+            if group.contains('\0') && guard("inbox_group_without_zero") {
+                return Err(SqlError::Effect("the name of a consumer group contains a zero byte".to_owned()));
+            }
+            check_name("message", &message.name)?;
+            let answer = self.ask(connection, group, &message).await?;
+            match answer {
+                Once::Fresh => self.metrics.fresh.increment(1),
+                Once::Seen => self.metrics.seen.increment(1),
+                Once::Parked => self.metrics.parked.increment(1),
+            }
+            Ok(answer)
+        })
     }
 
-    async fn ask(
-        &self,
-        connection: &mut DB::Connection,
-        group: &str,
-        message: &MessageId,
-    ) -> Result<Once, sqlx::Error> {
+    async fn ask(&self, connection: &mut Connection, group: &str, message: &MessageId) -> Result<Once, sqlx::Error> {
         let name = [Value::Text(group), Value::Bytes(&message.name)];
         // A message without a time counts as sent now.
         let sent_at = message.sent_at.map_or(i64::MAX, |time| i64::try_from(time.0).unwrap_or(i64::MAX));
         let sent_at = if guard("inbox_parks_old") { sent_at } else { i64::MAX };
         let values = [name[0], name[1], Value::Int(sent_at), Value::count(ms(self.retention))];
-        let inserted = if DB::KIND == Kind::MySql {
+        let inserted = if connection.dialect().kind == Kind::MySql {
             // `INSERT IGNORE` would ignore errors other than a duplicate, and the row count of `ON DUPLICATE KEY UPDATE` is
             // ambiguous.
-            match DB::execute(connection, INSERT_MYSQL.text::<DB>(), &values).await {
-                Err(error) if DB::class_of_error(&error) == SqlErrorClass::Duplicate => 0,
+            match INSERT_MYSQL.execute(connection, &values).await {
+                Err(error) if class_of_error(&error) == SqlErrorClass::Duplicate => 0,
                 answer => answer?,
             }
         } else {
             // A duplicate must not be an error: PostgreSQL would abort the whole transaction.
-            DB::execute(connection, INSERT_OTHERS.text::<DB>(), &values).await?
+            INSERT_OTHERS.execute(connection, &values).await?
         };
         if inserted == 1 && message.sent_at.is_some() {
-            let row = Row::<DB>::first(connection, &STATE, &name).await?;
+            let row = Row::first(connection, &STATE, &name).await?;
             let state = row.map_or(Ok(SEEN), |row| row.int(0))?;
             return Ok(if state == PARKED { Once::Parked } else { Once::Fresh });
         }
         if inserted == 1 || !guard("inbox_once") {
             return Ok(Once::Fresh);
         }
-        if DB::execute(connection, PROCESS_RELEASED.text::<DB>(), &name).await? == 1 {
+        if PROCESS_RELEASED.execute(connection, &name).await? == 1 {
             return Ok(Once::Fresh);
         }
-        let parked = DB::execute(connection, COUNT_PARKED.text::<DB>(), &name).await?;
+        let parked = COUNT_PARKED.execute(connection, &name).await?;
         Ok(if parked == 1 { Once::Parked } else { Once::Seen })
     }
 }
@@ -163,19 +182,14 @@ fn check_name(what: &str, name: &[u8]) -> Result<(), SqlError> {
 }
 
 // Implemented by hand: the database type need not be `Clone` or `Debug`.
-impl<DB: Database> Clone for Inbox<DB> {
+impl<DB> Clone for Inbox<DB> {
     fn clone(&self) -> Self {
-        Self {
-            pool: self.pool.clone(),
-            clock: self.clock.clone(),
-            retention: self.retention,
-            metrics: Arc::clone(&self.metrics),
-        }
+        Self { rows: self.rows.clone(), database: PhantomData }
     }
 }
 
-impl<DB: Database> fmt::Debug for Inbox<DB> {
+impl<DB> fmt::Debug for Inbox<DB> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inbox").field("retention", &self.retention).finish_non_exhaustive()
+        f.debug_struct("Inbox").field("retention", &self.rows.retention).finish_non_exhaustive()
     }
 }

@@ -3,8 +3,9 @@
 mod runner;
 mod text;
 
-use super::database::Database;
+use super::database::{Database, Kind, Pool};
 use super::error::SqlError;
+use futures_util::future::BoxFuture;
 use runner::{Format, Migration, Plan};
 use sqlx::migrate::Migrator;
 use std::future::Future;
@@ -65,12 +66,8 @@ const WAIT_MAX_SECONDS: u32 = 600;
 /// # Errors
 /// [`SqlError::Database`]: only completed migrations were recorded; call again. [`SqlError::NewerSchema`] if a newer version of the
 /// library has upgraded the schema: update this program. [`SqlError::Busy`] if another process takes longer than a minute.
-#[expect(
-    clippy::manual_async_fn,
-    reason = "the written-out future is `Send` for every lifetime, so that callers may spawn it"
-)]
 pub fn migrate<DB: Database>(pool: &sqlx::Pool<DB>) -> impl Future<Output = Result<(), SqlError>> + Send {
-    async move { own_plan::<DB>().run(pool).await }
+    run_own(DB::erased(pool))
 }
 
 /// Compares the library's tables in the database of `pool` with those that this version expects. Changes nothing. For programs that
@@ -79,20 +76,25 @@ pub fn migrate<DB: Database>(pool: &sqlx::Pool<DB>) -> impl Future<Output = Resu
 /// # Errors
 /// [`SqlError::NotMigrated`] if there are no tables, [`SqlError::OlderSchema`] if a migration is missing, [`SqlError::NewerSchema`] if
 /// a newer version of the library has upgraded them, [`SqlError::Database`] if they cannot be read.
-#[expect(
-    clippy::manual_async_fn,
-    reason = "the written-out future is `Send` for every lifetime, so that callers may spawn it"
-)]
 pub fn check_schema<DB: Database>(pool: &sqlx::Pool<DB>) -> impl Future<Output = Result<(), SqlError>> + Send {
-    async move { own_plan::<DB>().check(pool).await }
+    check_own(DB::erased(pool))
+}
+
+/// Boxed, so that it is compiled here, as the next one.
+fn run_own(pool: Pool) -> BoxFuture<'static, Result<(), SqlError>> {
+    Box::pin(async move { own_plan(pool.dialect().kind).run(&pool).await })
+}
+
+fn check_own(pool: Pool) -> BoxFuture<'static, Result<(), SqlError>> {
+    Box::pin(async move { own_plan(pool.dialect().kind).check(&pool).await })
 }
 
 /// The library's own migrations.
-fn own_plan<DB: Database>() -> Plan<'static> {
+fn own_plan(kind: Kind) -> Plan<'static> {
     let migrations = MIGRATIONS.iter().map(|(version, name, scripts)| Migration {
         version: *version,
         name,
-        script: scripts[DB::KIND as usize],
+        script: scripts[kind as usize],
         checksum: &[],
     });
     Plan {
@@ -133,16 +135,17 @@ fn own_plan<DB: Database>() -> Plan<'static> {
 /// [`SqlError::Database`]: the database returned an error; later statements were not run. [`SqlError::NewerSchema`] if `table` has a
 /// later migration than the last of these. [`SqlError::Migration`] if it has one that was changed since, or that is not among these.
 /// [`SqlError::Busy`] if another process takes longer than ten minutes.
-#[expect(
-    clippy::manual_async_fn,
-    reason = "the written-out future is `Send` for every lifetime, so that callers may spawn it"
-)]
-pub fn run_migrations<DB: Database>(
+pub fn run_migrations<'a, DB: Database>(
     pool: &sqlx::Pool<DB>,
-    migrations: &Migrator,
-    table: &str,
+    migrations: &'a Migrator,
+    table: &'a str,
 ) -> impl Future<Output = Result<(), SqlError>> + Send {
-    async move {
+    run_program(DB::erased(pool), migrations, table)
+}
+
+/// Boxed, so that it is compiled here.
+fn run_program<'a>(pool: Pool, migrations: &'a Migrator, table: &'a str) -> BoxFuture<'a, Result<(), SqlError>> {
+    Box::pin(async move {
         if table.is_empty() || !table.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.') {
             return Err(SqlError::Migration(format!("{table:?} is not a valid name of a migrations table")));
         }
@@ -159,6 +162,6 @@ pub fn run_migrations<DB: Database>(
             checksum: &migration.checksum,
         });
         let plan = Plan { table, migrations: list.collect(), format: Format::Sqlx, wait_max_seconds: WAIT_MAX_SECONDS };
-        plan.run(pool).await
-    }
+        plan.run(&pool).await
+    })
 }

@@ -1,11 +1,13 @@
 //! Runs migrations, one process at a time, and continues where a killed process had stopped.
 
 use super::text::{changes_rows, statements};
-use crate::sql::database::{Database, Kind, Row, Value, translate};
+use crate::sql::database::{
+    Connection, Kind, Pool, PooledConnection, Row, Value, class_of_error, is_done_already, translate,
+};
 use crate::sql::error::SqlError;
-use crate::sql::transaction::PoolTransaction;
+use crate::sql::transaction::Transaction;
 use evenkeel_link::support::{crash_point, guard};
-use sqlx::pool::PoolConnection;
+use sqlx::SqlSafeStr;
 
 /// How long the runner waits for the lock of MySQL, MariaDB and PostgreSQL before it logs the wait.
 const QUIET_SECONDS: u32 = 1;
@@ -73,28 +75,28 @@ impl Stopped {
 
 impl Plan<'_> {
     /// Runs the missing migrations. If there are none it costs one statement.
-    pub(super) async fn run<DB: Database>(&self, pool: &sqlx::Pool<DB>) -> Result<(), SqlError> {
+    pub(super) async fn run(&self, pool: &Pool) -> Result<(), SqlError> {
         let mut connection = pool.acquire().await?;
-        match self.missing::<DB>(&mut connection).await {
+        match self.missing(&mut *connection).await {
             Ok(None) => return Ok(()),
             Ok(Some(_)) | Err(SqlError::NotMigrated) => {}
             Err(error @ (SqlError::NewerSchema { .. } | SqlError::Migration(_))) => return Err(error),
             // Any other problem is reported by the statements that follow.
             Err(error) => tracing::debug!(%error, table = self.table, "the recorded migrations cannot be read"),
         }
-        match DB::KIND {
-            Kind::MySql => self.run_step_by_step::<DB>(connection).await,
+        match pool.dialect().kind {
+            Kind::MySql => self.run_step_by_step(connection).await,
             Kind::Postgres | Kind::Sqlite => {
-                while self.run_next::<DB>(&mut connection).await? {}
+                while self.run_next(&mut connection).await? {}
                 Ok(())
             }
         }
     }
 
     /// An error unless exactly these migrations are complete.
-    pub(super) async fn check<DB: Database>(&self, pool: &sqlx::Pool<DB>) -> Result<(), SqlError> {
+    pub(super) async fn check(&self, pool: &Pool) -> Result<(), SqlError> {
         let mut connection = pool.acquire().await?;
-        match self.missing::<DB>(&mut connection).await? {
+        match self.missing(&mut *connection).await? {
             None => Ok(()),
             Some((next, _)) => Err(SqlError::OlderSchema { missing: next.version, known: self.known() }),
         }
@@ -106,11 +108,11 @@ impl Plan<'_> {
     }
 
     /// The first migration that is not complete, and where it stopped.
-    async fn missing<DB: Database>(
+    async fn missing(
         &self,
-        connection: &mut DB::Connection,
+        connection: &mut Connection,
     ) -> Result<Option<(&Migration<'_>, Option<Stopped>)>, SqlError> {
-        let recorded = self.recorded::<DB>(connection).await?;
+        let recorded = self.recorded(connection).await?;
         let known = self.known();
         for recorded in &recorded {
             let Some(migration) = self.migrations.iter().find(|migration| migration.version == recorded.version) else {
@@ -135,22 +137,20 @@ impl Plan<'_> {
         }))
     }
 
-    async fn recorded<DB: Database>(&self, connection: &mut DB::Connection) -> Result<Vec<Recorded>, sqlx::Error> {
+    async fn recorded(&self, connection: &mut Connection) -> Result<Vec<Recorded>, sqlx::Error> {
         let table = self.table;
         if self.format == Format::Own {
-            let rows = DB::rows_of_text(connection, format!("SELECT version FROM {table}")).await?;
-            let rows = rows.into_iter().map(Row::<DB>::wrap);
-            return rows
-                .map(|row| Ok(Recorded { version: row.int(0)?, checksum: Vec::new(), stopped: None }))
-                .collect();
+            let rows = connection.rows_of_text(format!("SELECT version FROM {table}")).await?;
+            let read = |row: &Row| Ok(Recorded { version: row.int(0)?, checksum: Vec::new(), stopped: None });
+            return rows.iter().map(read).collect();
         }
         let done = format!("SELECT version, checksum FROM {table} WHERE success");
         let begun = format!("SELECT version, checksum, execution_time FROM {table} WHERE NOT success");
         let mut recorded = Vec::new();
-        for row in DB::rows_of_text(connection, done).await?.into_iter().map(Row::<DB>::wrap) {
+        for row in connection.rows_of_text(done).await? {
             recorded.push(Recorded { version: row.int(0)?, checksum: row.bytes(1)?, stopped: None });
         }
-        for row in DB::rows_of_text(connection, begun).await?.into_iter().map(Row::<DB>::wrap) {
+        for row in connection.rows_of_text(begun).await? {
             let stopped = Some(Stopped::of(row.int(2)?));
             recorded.push(Recorded { version: row.int(0)?, checksum: row.bytes(1)?, stopped });
         }
@@ -158,22 +158,23 @@ impl Plan<'_> {
     }
 
     /// Runs the next migration in a transaction under the lock; returns whether there was one.
-    async fn run_next<DB: Database>(&self, connection: &mut PoolConnection<DB>) -> Result<bool, SqlError> {
+    async fn run_next(&self, connection: &mut PooledConnection) -> Result<bool, SqlError> {
         // A stricter level would read the records as they were before the lock was granted.
-        let begin = if DB::KIND == Kind::Postgres { "BEGIN ISOLATION LEVEL READ COMMITTED" } else { DB::BEGIN };
-        let mut transaction = PoolTransaction::begin_on(connection, begin).await?;
-        if DB::KIND == Kind::Postgres && guard("migrations_take_turns") {
-            self.lock_by_number::<DB>(&mut transaction).await?;
+        let is_postgres = connection.dialect().kind == Kind::Postgres;
+        let begin = if is_postgres { "BEGIN ISOLATION LEVEL READ COMMITTED" } else { connection.dialect().begin };
+        let mut transaction = Transaction::begin_on(&mut *connection, begin.into_sql_str()).await?;
+        if is_postgres && guard("migrations_take_turns") {
+            self.lock_by_number(&mut *transaction).await?;
         }
-        self.make_table::<DB>(&mut transaction).await?;
-        let Some((migration, _)) = self.missing::<DB>(&mut transaction).await? else {
+        self.make_table(&mut *transaction).await?;
+        let Some((migration, _)) = self.missing(&mut *transaction).await? else {
             transaction.rollback().await?;
             return Ok(false);
         };
         crash_point("migration_step");
-        DB::send_text(&mut transaction, migration.script.to_owned(), &[]).await?;
+        transaction.send_text(migration.script.to_owned(), &[]).await?;
         crash_point("migration_step");
-        self.record::<DB>(&mut transaction, migration, None).await?;
+        self.record(&mut *transaction, migration, None).await?;
         crash_point("migration_step");
         transaction.commit().await?;
         tracing::info!(version = migration.version, name = migration.name, table = self.table, "schema upgraded");
@@ -181,7 +182,7 @@ impl Plan<'_> {
     }
 
     /// Takes the advisory lock of PostgreSQL until the end of the transaction.
-    async fn lock_by_number<DB: Database>(&self, transaction: &mut DB::Connection) -> Result<(), SqlError> {
+    async fn lock_by_number(&self, transaction: &mut Connection) -> Result<(), SqlError> {
         // The library's lock number is older than those of other tables and may not change.
         let number = match self.format {
             Format::Own => "7309453286123".to_owned(),
@@ -192,15 +193,15 @@ impl Plan<'_> {
             // The savepoint keeps the transaction usable after a wait that was in vain.
             let limit = format!("SAVEPOINT evenkeel_lock; SET LOCAL lock_timeout = '{seconds}s'");
             let wait = format!("{limit}; SELECT 1 FROM pg_advisory_xact_lock({number})");
-            match DB::send_text(transaction, wait, &[]).await {
-                Err(error) if DB::class_of_error(&error).is_contention() => {}
+            match transaction.send_text(wait, &[]).await {
+                Err(error) if class_of_error(&error).is_contention() => {}
                 answer => {
                     answer?;
                     // The limit is not meant for the migration.
-                    return Ok(DB::script(transaction, "SET LOCAL lock_timeout TO DEFAULT").await?);
+                    return Ok(transaction.script("SET LOCAL lock_timeout TO DEFAULT").await?);
                 }
             }
-            DB::script(transaction, "ROLLBACK TO SAVEPOINT evenkeel_lock").await?;
+            transaction.script("ROLLBACK TO SAVEPOINT evenkeel_lock").await?;
             seconds = self.next_wait(seconds)?;
         }
     }
@@ -215,37 +216,37 @@ impl Plan<'_> {
     }
 
     /// MySQL and MariaDB commit before and after each schema change, so each statement is recorded before it is sent.
-    async fn run_step_by_step<DB: Database>(&self, mut connection: PoolConnection<DB>) -> Result<(), SqlError> {
+    async fn run_step_by_step(&self, mut connection: PooledConnection) -> Result<(), SqlError> {
         // The lock ends with the connection, also if this future is dropped.
         connection.close_on_drop();
-        let named = DB::rows_of_text(&mut connection, "SELECT DATABASE()".to_owned()).await?.into_iter().next();
-        if named.map(Row::<DB>::wrap).map(|row| row.optional_text(0)).transpose()?.flatten().is_none() {
+        let named = connection.rows_of_text("SELECT DATABASE()".to_owned()).await?.into_iter().next();
+        if named.map(|row| row.optional_text(0)).transpose()?.flatten().is_none() {
             let text = "the database URL has no database name: use mysql://USER:PASSWORD@HOST/NAME";
             return Err(SqlError::Migration(text.to_owned()));
         }
-        self.lock_by_name::<DB>(&mut connection).await?;
-        self.make_table::<DB>(&mut connection).await?;
-        while let Some((migration, stopped)) = self.missing::<DB>(&mut connection).await? {
+        self.lock_by_name(&mut *connection).await?;
+        self.make_table(&mut *connection).await?;
+        while let Some((migration, stopped)) = self.missing(&mut *connection).await? {
             if self.format == Format::Own {
                 for statement in statements(migration.script) {
                     crash_point("migration_step");
-                    let sent = DB::send_text(&mut connection, statement.to_owned(), &[]).await;
+                    let sent = connection.send_text(statement.to_owned(), &[]).await;
                     // A killed process may have executed the statement: each creates an object of the library only.
-                    accept::<DB>(sent, guard("own_migration_repeats"))?;
+                    accept(sent, guard("own_migration_repeats"))?;
                 }
                 crash_point("migration_step");
-                self.record::<DB>(&mut connection, migration, None).await?;
+                self.record(&mut *connection, migration, None).await?;
             } else {
-                self.run_statements::<DB>(&mut connection, migration, stopped).await?;
+                self.run_statements(&mut connection, migration, stopped).await?;
             }
             tracing::info!(version = migration.version, name = migration.name, table = self.table, "schema upgraded");
         }
         Ok(connection.close().await?)
     }
 
-    async fn run_statements<DB: Database>(
+    async fn run_statements(
         &self,
-        connection: &mut PoolConnection<DB>,
+        connection: &mut PooledConnection,
         migration: &Migration<'_>,
         stopped: Option<Stopped>,
     ) -> Result<(), SqlError> {
@@ -254,43 +255,44 @@ impl Plan<'_> {
             Some(Stopped::Somewhere) | None => (0, false),
         };
         if stopped.is_none() {
-            self.record::<DB>(connection, migration, Some(Stopped::recorded(0, false))).await?;
+            self.record(&mut **connection, migration, Some(Stopped::recorded(0, false))).await?;
         }
         for (step, statement) in statements(migration.script).into_iter().enumerate().skip(from) {
             crash_point("migration_step");
             let may_be_done = stopped == Some(Stopped::Somewhere) || (begun && step == from);
             if changes_rows(statement) {
-                let mut transaction = PoolTransaction::begin_on(connection, DB::BEGIN).await?;
-                let sent = DB::send_text(&mut transaction, statement.to_owned(), &[]).await;
-                accept::<DB>(sent, may_be_done)?;
-                self.record_position::<DB>(&mut transaction, migration, step + 1, false).await?;
+                let begin = connection.dialect().begin.into_sql_str();
+                let mut transaction = Transaction::begin_on(&mut *connection, begin).await?;
+                let sent = transaction.send_text(statement.to_owned(), &[]).await;
+                accept(sent, may_be_done)?;
+                self.record_position(&mut *transaction, migration, step + 1, false).await?;
                 crash_point("migration_step");
                 transaction.commit().await?;
                 continue;
             }
             if stopped != Some(Stopped::Somewhere) && guard("migration_step_noted") {
-                self.record_position::<DB>(connection, migration, step, true).await?;
+                self.record_position(&mut **connection, migration, step, true).await?;
             }
             crash_point("migration_step");
-            let sent = DB::send_text(connection, statement.to_owned(), &[]).await;
+            let sent = connection.send_text(statement.to_owned(), &[]).await;
             crash_point("migration_step");
             let is_refused = matches!(sent, Err(sqlx::Error::Database(_)));
-            if let Err(error) = accept::<DB>(sent, may_be_done) {
+            if let Err(error) = accept(sent, may_be_done) {
                 if is_refused && stopped != Some(Stopped::Somewhere) {
                     // The statement was not executed: the next run must not mistake an object of another program for its own.
-                    self.record_position::<DB>(connection, migration, step, false).await?;
+                    self.record_position(&mut **connection, migration, step, false).await?;
                 }
                 return Err(error);
             }
         }
         let text = format!("UPDATE {} SET success = TRUE, execution_time = 0 WHERE version = ?", self.table);
-        DB::send_text(connection, text, &[Value::Int(migration.version)]).await?;
+        connection.send_text(text, &[Value::Int(migration.version)]).await?;
         Ok(())
     }
 
-    async fn record_position<DB: Database>(
+    async fn record_position(
         &self,
-        connection: &mut DB::Connection,
+        connection: &mut Connection,
         migration: &Migration<'_>,
         step: usize,
         begun: bool,
@@ -298,13 +300,13 @@ impl Plan<'_> {
         let text = format!("UPDATE {} SET checksum = ?, execution_time = ? WHERE version = ?", self.table);
         let at = Value::Int(Stopped::recorded(step, begun));
         let values = [Value::Bytes(migration.checksum), at, Value::Int(migration.version)];
-        DB::send_text(connection, text, &values).await.map(drop)
+        connection.send_text(text, &values).await.map(drop)
     }
 
     /// Records a migration as complete, or the statement at which it stands.
-    async fn record<DB: Database>(
+    async fn record(
         &self,
-        connection: &mut DB::Connection,
+        connection: &mut Connection,
         migration: &Migration<'_>,
         position: Option<i64>,
     ) -> Result<(), sqlx::Error> {
@@ -312,18 +314,20 @@ impl Plan<'_> {
         let table = self.table;
         if self.format == Format::Own {
             let text = format!("INSERT INTO {table} (version, name, run_at) VALUES (?, ?, {{now}})");
-            return DB::send_text(connection, translate::<DB>(&text), &[version, name]).await.map(drop);
+            let text = translate(&text, connection.dialect());
+            return connection.send_text(text, &[version, name]).await.map(drop);
         }
         let (success, at) = position.map_or(("TRUE", 0), |position| ("FALSE", position));
         let text = format!(
             "INSERT INTO {table} (version, description, success, checksum, execution_time) VALUES (?, ?, {success}, ?, {at})"
         );
         let values = [version, name, Value::Bytes(migration.checksum)];
-        DB::send_text(connection, translate::<DB>(&text), &values).await.map(drop)
+        let text = translate(&text, connection.dialect());
+        connection.send_text(text, &values).await.map(drop)
     }
 
-    async fn make_table<DB: Database>(&self, connection: &mut DB::Connection) -> Result<(), sqlx::Error> {
-        let columns = match (self.format, DB::KIND) {
+    async fn make_table(&self, connection: &mut Connection) -> Result<(), sqlx::Error> {
+        let columns = match (self.format, connection.dialect().kind) {
             (Format::Own, Kind::MySql) => {
                 "version BIGINT NOT NULL PRIMARY KEY, name VARBINARY(255) NOT NULL, run_at BIGINT NOT NULL"
             }
@@ -339,14 +343,14 @@ impl Plan<'_> {
                  checksum BYTEA NOT NULL, execution_time BIGINT NOT NULL"
             }
         };
-        let engine = if DB::KIND == Kind::MySql { " ENGINE = InnoDB" } else { "" };
+        let engine = if connection.dialect().kind == Kind::MySql { " ENGINE = InnoDB" } else { "" };
         let text = format!("CREATE TABLE IF NOT EXISTS {} ({columns}){engine}", self.table);
-        DB::send_text(connection, text, &[]).await.map(drop)
+        connection.send_text(text, &[]).await.map(drop)
     }
 
     /// Takes the named lock, which is global to the server. `GET_LOCK(.., -1)`, which waits forever on MySQL, takes no lock on
     /// MariaDB.
-    async fn lock_by_name<DB: Database>(&self, connection: &mut DB::Connection) -> Result<(), SqlError> {
+    async fn lock_by_name(&self, connection: &mut Connection) -> Result<(), SqlError> {
         if !guard("migrations_take_turns") {
             return Ok(());
         }
@@ -357,7 +361,7 @@ impl Plan<'_> {
         let mut seconds = QUIET_SECONDS;
         loop {
             let text = format!("SELECT GET_LOCK(SHA2(CONCAT('evenkeel/', DATABASE(){list}), 256), {seconds})");
-            let answer = DB::rows_of_text(connection, text).await?.into_iter().next().map(Row::<DB>::wrap);
+            let answer = connection.rows_of_text(text).await?.into_iter().next();
             if answer.map(|row| row.int(0)).transpose()? == Some(1) {
                 return Ok(());
             }
@@ -367,9 +371,9 @@ impl Plan<'_> {
 }
 
 /// Treats the reply that an object exists already (or no longer exists) as success if an earlier run may have executed the statement.
-fn accept<DB: Database>(sent: Result<u64, sqlx::Error>, may_be_done: bool) -> Result<(), SqlError> {
+fn accept(sent: Result<u64, sqlx::Error>, may_be_done: bool) -> Result<(), SqlError> {
     match sent {
-        Err(sqlx::Error::Database(error)) if may_be_done && DB::is_done_already(&*error) => Ok(()),
+        Err(sqlx::Error::Database(error)) if may_be_done && is_done_already(&*error) => Ok(()),
         other => Ok(other.map(drop)?),
     }
 }

@@ -1,7 +1,7 @@
 //! The statements on `evenkeel_outbox`: one row per unit of work.
 
 use super::WorkId;
-use crate::sql::database::{Database, Lists, Row, Statement, Value};
+use crate::sql::database::{Connection, Lists, Row, Statement, Value};
 
 /// How long the relay leaves a committed row to the process that committed it, in ms.
 const FAST_PATH_MS: i64 = 2_000;
@@ -72,8 +72,8 @@ pub(crate) struct Sealed {
 }
 
 /// Fails if the table does not exist.
-pub(crate) async fn check_table<DB: Database>(connection: &mut DB::Connection) -> Result<(), sqlx::Error> {
-    DB::rows(connection, CHECK_TABLE.text::<DB>(), &[]).await.map(drop)
+pub(crate) async fn check_table(connection: &mut Connection) -> Result<(), sqlx::Error> {
+    Row::all(connection, &CHECK_TABLE, &[]).await.map(drop)
 }
 
 /// The content of the row of a unit of work at its commit.
@@ -87,11 +87,7 @@ pub(crate) struct Sealing<'a> {
 impl Sealing<'_> {
     /// Inserts the row as the last statement before the commit of a unit of work that owns its transaction. Returns `false` if the
     /// transaction is not the one that began; nothing was written then. `is_checked` says that the transaction was checked before.
-    pub(crate) async fn insert<DB: Database>(
-        &self,
-        connection: &mut DB::Connection,
-        is_checked: bool,
-    ) -> Result<bool, sqlx::Error> {
+    pub(crate) async fn insert(&self, connection: &mut Connection, is_checked: bool) -> Result<bool, sqlx::Error> {
         let values = [
             Value::Bytes(&self.work.0),
             Value::MaybeText(self.trace),
@@ -100,16 +96,16 @@ impl Sealing<'_> {
         ];
         let (statement, values) =
             if self.effects.is_some() { (&PENDING, &values[..]) } else { (&NO_EFFECTS, &values[..2]) };
-        let statement = statement.text::<DB>();
+        let statement = statement.text(connection.dialect());
         if is_checked {
-            return Ok(DB::execute(connection, statement, values).await? == 1);
+            return Ok(connection.execute(statement, values).await? == 1);
         }
-        DB::insert_marked(connection, &self.work.0, statement, values).await
+        connection.insert_marked(&self.work.0, statement, values).await
     }
 
     /// Updates the row that [`open`] inserted. Returns `false` if the row does not exist: the transaction is not the one that was
     /// joined.
-    pub(crate) async fn update<DB: Database>(&self, connection: &mut DB::Connection) -> Result<bool, sqlx::Error> {
+    pub(crate) async fn update(&self, connection: &mut Connection) -> Result<bool, sqlx::Error> {
         let (state, due_in, settled_in) = match self.effects {
             Some(_) => (State::Pending, Some(FAST_PATH_MS), None),
             None => (State::Done, None, Some(0)),
@@ -122,46 +118,37 @@ impl Sealing<'_> {
             Value::MaybeInt(settled_in),
             Value::Bytes(&self.work.0),
         ];
-        Ok(DB::execute(connection, SEAL.text::<DB>(), &values).await? == 1)
+        Ok(SEAL.execute(connection, &values).await? == 1)
     }
 }
 
 /// Inserts a row without effects into a transaction that the caller owns: as long as the row exists, that transaction is the one that
 /// was joined.
-pub(crate) async fn open<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<(), sqlx::Error> {
-    DB::execute(connection, OPEN.text::<DB>(), &[Value::Bytes(&work.0)]).await.map(drop)
+pub(crate) async fn open(connection: &mut Connection, work: WorkId) -> Result<(), sqlx::Error> {
+    OPEN.execute(connection, &[Value::Bytes(&work.0)]).await.map(drop)
 }
 
 /// Whether the row exists as [`open`] inserted it: the connection is still in the transaction of the unit of work.
-pub(crate) async fn is_open<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<bool, sqlx::Error> {
-    Ok(Row::<DB>::first(connection, &IS_OPEN, &[Value::Bytes(&work.0)]).await?.is_some())
+pub(crate) async fn is_open(connection: &mut Connection, work: WorkId) -> Result<bool, sqlx::Error> {
+    Ok(Row::first(connection, &IS_OPEN, &[Value::Bytes(&work.0)]).await?.is_some())
 }
 
 /// Inserts a tombstone with the id, so that a commit that is still under way fails. An error of the kind `Duplicate` says that a row
 /// exists, which [`read`] returns.
-pub(crate) async fn insert_tombstone<DB: Database>(
-    connection: &mut DB::Connection,
-    work: WorkId,
-) -> Result<(), sqlx::Error> {
-    DB::execute(connection, TOMBSTONE.text::<DB>(), &[Value::Bytes(&work.0)]).await.map(drop)
+pub(crate) async fn insert_tombstone(connection: &mut Connection, work: WorkId) -> Result<(), sqlx::Error> {
+    TOMBSTONE.execute(connection, &[Value::Bytes(&work.0)]).await.map(drop)
 }
 
 /// The row of a unit of work, if it is committed.
-pub(crate) async fn read<DB: Database>(
-    connection: &mut DB::Connection,
-    work: WorkId,
-) -> Result<Option<Sealed>, sqlx::Error> {
-    let Some(row) = Row::<DB>::first(connection, &READ, &[Value::Bytes(&work.0)]).await? else { return Ok(None) };
+pub(crate) async fn read(connection: &mut Connection, work: WorkId) -> Result<Option<Sealed>, sqlx::Error> {
+    let Some(row) = Row::first(connection, &READ, &[Value::Bytes(&work.0)]).await? else { return Ok(None) };
     let unknown = || sqlx::Error::Decode("the row of a unit of work has an unknown state".into());
     let state = State::from_number(row.int(0)?).ok_or_else(unknown)?;
     Ok(Some(Sealed { state, effects: row.bytes(1)?, trace: row.optional_text(2)? }))
 }
 
 /// Marks units of work as done, after their effects have been carried out.
-pub(crate) async fn mark_done<DB: Database>(
-    connection: &mut DB::Connection,
-    units: &[WorkId],
-) -> Result<u64, sqlx::Error> {
+pub(crate) async fn mark_done(connection: &mut Connection, units: &[WorkId]) -> Result<u64, sqlx::Error> {
     let ids: Vec<Value<'_>> = units.iter().map(|work| Value::Bytes(&work.0)).collect();
-    DONE.execute::<DB>(connection, &[], &ids).await
+    DONE.execute(connection, &[], &ids).await
 }

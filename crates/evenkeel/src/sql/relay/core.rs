@@ -4,14 +4,12 @@ use super::metrics::RelayMetrics;
 use super::settings::Settings;
 use super::source;
 use crate::sql::Shared;
-use crate::sql::database::{Database, Stores};
+use crate::sql::database::{Connection, Pool, PooledConnection, Stores};
 use crate::sql::error::SqlError;
 use crate::sql::sink::Sinks;
 use evenkeel_link::clock::{Clock, Moment};
 use evenkeel_link::support::Recurring;
 use parking_lot::Mutex;
-use sqlx::Pool;
-use sqlx::pool::PoolConnection;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -19,9 +17,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The state shared by the tasks of one relay.
-pub(super) struct Core<DB: Database> {
+pub(super) struct Core {
     pub(super) shared: Arc<Shared>,
-    pub(super) pool: Pool<DB>,
+    pub(super) pool: Pool,
     /// The sinks of the program.
     pub(super) sinks: Sinks,
     /// Those, and the streams of the keel.
@@ -90,8 +88,8 @@ impl PassReport {
     }
 }
 
-impl<DB: Database> Core<DB> {
-    pub(super) fn new(shared: Arc<Shared>, pool: Pool<DB>, sinks: Sinks, settings: Settings) -> Self {
+impl Core {
+    pub(super) fn new(shared: Arc<Shared>, pool: Pool, sinks: Sinks, settings: Settings) -> Self {
         let (metrics, source, stores) = (RelayMetrics::register(), OnceLock::new(), OnceLock::new());
         let (passed, unrouted, doubts_connection) = (Mutex::default(), Mutex::default(), AtomicBool::new(false));
         #[cfg(feature = "stream")]
@@ -140,7 +138,7 @@ impl<DB: Database> Core<DB> {
             return Ok(());
         }
         let mut connection = self.connection().await?;
-        let stores = self.within(DB::check_settings(&mut connection)).await?.map_err(SqlError::Settings)?;
+        let stores = self.within(connection.check_settings()).await?.map_err(SqlError::Settings)?;
         // Another task may have set it meanwhile, to the same value.
         let _ = self.stores.set(stores);
         Ok(())
@@ -156,7 +154,7 @@ impl<DB: Database> Core<DB> {
     }
 
     /// Takes a connection for a short time.
-    pub(super) async fn connection(&self) -> Result<PoolConnection<DB>, SqlError> {
+    pub(super) async fn connection(&self) -> Result<PooledConnection, SqlError> {
         let connection = self.within(async { self.pool.acquire().await }).await?;
         if !self.doubts_connection.swap(false, Relaxed) {
             return Ok(connection);
@@ -181,11 +179,11 @@ impl<DB: Database> Core<DB> {
     }
 
     /// The name of this outbox.
-    pub(super) async fn source(&self, connection: &mut DB::Connection) -> Result<Arc<str>, SqlError> {
+    pub(super) async fn source(&self, connection: &mut Connection) -> Result<Arc<str>, SqlError> {
         if let Some(source) = self.source.get() {
             return Ok(Arc::clone(source));
         }
-        let source: Arc<str> = self.within(source::of::<DB>(connection)).await?.into();
+        let source: Arc<str> = self.within(source::of(connection)).await?.into();
         // Another task may have set it meanwhile, to the same name.
         let _ = self.source.set(Arc::clone(&source));
         Ok(source)

@@ -29,7 +29,7 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example::run()).unwrap();
 //! ```
 //!
-//! The modules: `relay` and `setters` are the public interface; `units` processes units of work, with its statements in `rows` and
+//! The modules: `relay` and `setters` are the public interface, `runner` has the tasks; `units` processes units of work, with its statements in `rows` and
 //! the delivery in `units/deliver`; `ordered` processes the keys of ordered messages, with its statements in `ordered/keys`; `gate` is the
 //! back-pressure, `retention` deletes old rows and measures the outbox; `source` connects the outbox to the sinks; `shown` is
 //! its part of the process report. `intake` moves the effects that programs in other languages insert as JSON into the outbox. [`operate`] is for operators.
@@ -44,6 +44,7 @@ mod ordered;
 mod relay;
 mod retention;
 mod rows;
+mod runner;
 mod setters;
 mod settings;
 mod shown;

@@ -1,23 +1,10 @@
-//! [`Relay`]: the tasks that carry out the effects in the outbox.
+//! [`Relay`]: the public interface of the tasks that carry out the effects in the outbox.
 
-use super::core::{Core, PassReport};
-use super::intake::Intake;
-use super::metrics::Worker;
-use super::ordered::Ordered;
-use super::retention;
-use super::settings::UNAVAILABLE;
-use super::shown::Shown;
-use super::units::Units;
-use crate::sql::database::Database;
+use super::core::PassReport;
+use super::runner::Runner;
 use crate::sql::error::SqlError;
-use evenkeel_link::support::Background;
 use std::future::Future;
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::{Mutex, mpsc, watch};
-
-/// The interval of the housekeeping.
-const HOUSEKEEPING: Duration = Duration::from_secs(10);
+use std::marker::PhantomData;
 
 /// Carries out the effects in the outbox of one database. Cheap to clone; clones share their state.
 ///
@@ -29,34 +16,17 @@ const HOUSEKEEPING: Duration = Duration::from_secs(10);
 /// Not guaranteed: that an effect happens once. If a relay dies, or pauses for longer than its claim, another one repeats its work;
 /// every effect is safe to repeat, and messages carry ids by which sinks detect duplicates.
 #[must_use = "nothing is carried out until `run`"]
-pub struct Relay<DB: Database>(Arc<Inner<DB>>);
+pub struct Relay<DB>(pub(super) Runner, PhantomData<fn() -> DB>);
 
-struct Inner<DB: Database> {
-    core: Core<DB>,
-    intake: Mutex<Intake>,
-    units: Mutex<Units>,
-    ordered: Mutex<Ordered>,
-    /// How often this relay was notified of new effects.
-    wakeups: watch::Sender<u64>,
-    /// For each worker that pauses, the number of notifications before the pass that found nothing.
-    paused: watch::Sender<[Option<u64>; 2]>,
-}
-
-impl<DB: Database> Clone for Relay<DB> {
+impl<DB> Clone for Relay<DB> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self::new(self.0.clone())
     }
 }
 
-impl<DB: Database> Relay<DB> {
-    pub(super) fn new(core: Core<DB>) -> Self {
-        let (intake, units, ordered) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let (wakeups, paused) = (watch::Sender::new(0), watch::Sender::new([None; 2]));
-        Self(Arc::new(Inner { core, intake, units, ordered, wakeups, paused }))
-    }
-
-    pub(super) fn core(&self) -> &Core<DB> {
-        &self.0.core
+impl<DB> Relay<DB> {
+    pub(super) fn new(runner: Runner) -> Self {
+        Self(runner, PhantomData)
     }
 
     /// Carries out effects until `shutdown` completes; then it finishes the current pass, each step within
@@ -65,45 +35,8 @@ impl<DB: Database> Relay<DB> {
     ///
     /// While the database, Redis or a sink is unavailable, the relay retries.
     pub fn run(&self, shutdown: impl Future<Output = ()> + Send) -> impl Future<Output = ()> + Send {
-        self.clone().run_until(shutdown)
-    }
-
-    async fn run_until(self, shutdown: impl Future<Output = ()> + Send) {
-        let (stop, stopped) = watch::channel(false);
-        // Closed when the last worker has ended.
-        let (alive, mut ended) = mpsc::channel::<()>(1);
-        let workers = [Worker::Units, Worker::Keys].map(|worker| {
-            let (relay, stopped, alive) = (self.clone(), stopped.clone(), alive.clone());
-            Background::spawn("outbox relay", self.0.core.clock().clone(), move || {
-                // Held by the worker, so that its end can be detected.
-                let alive = alive.clone();
-                let run = relay.clone().poll_until_stopped(worker, stopped.clone());
-                async move {
-                    run.await;
-                    drop(alive);
-                }
-            })
-        });
-        let relay = self.clone();
-        let housekeeping = Background::spawn("outbox housekeeping", self.0.core.clock().clone(), move || {
-            relay.clone().run_housekeeping()
-        });
-        let relay = self.clone();
-        let local_listener = Background::spawn("outbox local listener", self.0.core.clock().clone(), move || {
-            relay.clone().forward_local_commits()
-        });
-        let relay = self.clone();
-        let remote_listener = Background::spawn("outbox remote listener", self.0.core.clock().clone(), move || {
-            relay.clone().forward_remote_commits()
-        });
-        drop(alive);
-        let shown = Arc::new(Shown(self.clone()));
-        self.0.core.shared.reporter.add(&shown);
-        shutdown.await;
-        drop((housekeeping, local_listener, remote_listener));
-        stop.send_replace(true);
-        let _ = ended.recv().await;
-        drop((workers, shown));
+        let runner = self.0.clone();
+        async move { runner.run(Box::pin(shutdown)).await }
     }
 
     /// Runs one pass: claims a batch of units of work and some keys, carries them out, and returns the result. For tests, and for
@@ -113,15 +46,8 @@ impl<DB: Database> Relay<DB> {
     /// [`SqlError::Settings`]: a setting of the database does not allow a relay to work, and nothing was claimed. Another [`SqlError`] of
     /// the database: the next pass stores the results of this one and gives back the rows that it had claimed;
     /// without a next pass they are claimed again after the lease.
-    // `Send` is declared here, where it can be shown for every database; the compiler cannot infer it at the caller.
     pub fn run_once(&self) -> impl Future<Output = Result<PassReport, SqlError>> + Send {
-        self.clone().pass_both()
-    }
-
-    async fn pass_both(self) -> Result<PassReport, SqlError> {
-        // A failure of one does not stop the other.
-        let (units, keys) = (self.pass(Worker::Units).await, self.pass(Worker::Keys).await);
-        Ok(units?.and(keys?))
+        self.0.clone().run_once()
     }
 
     /// Deletes up to some thousand rows that have been done for longer than the retention, as [`run`](Self::run) does every ten
@@ -130,114 +56,12 @@ impl<DB: Database> Relay<DB> {
     /// # Errors
     /// [`SqlError`] of the database; rows deleted before the error stay deleted.
     pub fn tidy_once(&self) -> impl Future<Output = Result<u64, SqlError>> + Send {
-        retention::run_once(&self.0.core)
-    }
-
-    async fn pass(&self, worker: Worker) -> Result<PassReport, SqlError> {
-        let core = &self.0.core;
-        // Boxed, to keep the future of the caller small.
-        let report = match (core.check_settings().await, worker) {
-            (Err(error), _) => Err(error),
-            (Ok(()), Worker::Units) => {
-                let moved = Box::pin(self.0.intake.lock().await.run_once(core)).await;
-                Box::pin(self.0.units.lock().await.run_once(core)).await.map(|report| report.and(moved))
-            }
-            (Ok(()), Worker::Keys) => Box::pin(self.0.ordered.lock().await.run_once(core)).await,
-        };
-        core.failing.log(worker.name(), &report, |error, times| {
-            tracing::warn!(worker = worker.name(), %error, times, "the relay could not process the outbox; it retries");
-        });
-        if report.is_ok() {
-            core.metrics.success(core.clock().unix_ms());
-            *core.passed.lock() = Some(core.clock().now());
-        } else {
-            core.metrics.call_failed(worker.name());
-        }
-        report
-    }
-
-    async fn poll_until_stopped(self, worker: Worker, mut stopped: watch::Receiver<bool>) {
-        let core = &self.0.core;
-        let mut wakeups = self.0.wakeups.subscribe();
-        let (mut idle, mut failures) = (0_u32, 0_u32);
-        while !*stopped.borrow_and_update() {
-            // Notifications received after this point concern committed rows.
-            let seen = *wakeups.borrow_and_update();
-            let report = self.pass(worker).await;
-            let pause = match &report {
-                Ok(report) if report.is_idle() => {
-                    (idle, failures) = (idle.saturating_add(1), 0);
-                    core.settings.poll.delay(idle - 1).min(report.next)
-                }
-                Ok(_) => {
-                    (idle, failures) = (0, 0);
-                    continue;
-                }
-                Err(_) => {
-                    // The rows of the notification may still be waiting: the next pass follows soon, not after the poll interval.
-                    (idle, failures) = (0, failures.saturating_add(1));
-                    UNAVAILABLE.delay(failures - 1)
-                }
-            };
-            self.0.paused.send_modify(|paused| paused[worker as usize] = report.is_ok().then_some(seen));
-            tokio::select! {
-                _ = stopped.changed() => {}
-                _ = wakeups.changed() => idle = 0,
-                () = core.clock().sleep(pause.max(Duration::from_millis(1))) => {}
-            }
-            self.0.paused.send_modify(|paused| paused[worker as usize] = None);
-        }
+        self.0.tidy_once()
     }
 
     /// For test suites: waits until both workers are idle, without a failure, after `wakeups` notifications.
     #[cfg(feature = "testing")]
     pub async fn until_paused(&self, wakeups: u64) {
-        let is_paused = |paused: &[Option<u64>; 2]| paused.iter().all(|seen| *seen >= Some(wakeups));
-        // The sender is a field of `self`, so waiting cannot fail.
-        let _ = self.0.paused.subscribe().wait_for(is_paused).await;
-    }
-
-    /// Forwards notifications of commits of this process that left effects.
-    async fn forward_local_commits(self) {
-        let committed = Arc::clone(self.0.core.shared.committed());
-        loop {
-            committed.notified().await;
-            self.0.wakeups.send_modify(|times| *times += 1);
-        }
-    }
-
-    /// Forwards notifications of commits of other processes, if the database has them.
-    async fn forward_remote_commits(self) {
-        let core = &self.0.core;
-        let mut failures = 0_u32;
-        let on_notification = || {
-            core.metrics.notifications.increment(1);
-            self.0.wakeups.send_modify(|times| *times += 1);
-        };
-        // It returns without an error only if the database has no notifications.
-        while let Err(error) = DB::listen(&core.pool, &on_notification).await {
-            core.metrics.call_failed("listen");
-            tracing::debug!(%error, "the relay receives no notifications of other processes now; it polls");
-            failures = failures.saturating_add(1);
-            core.clock().sleep(UNAVAILABLE.delay(failures)).await;
-        }
-    }
-
-    async fn run_housekeeping(self) {
-        let core = &self.0.core;
-        loop {
-            let deleted = retention::run_once(core).await;
-            core.failing.log("retention", &deleted, |error, times| {
-                tracing::warn!(%error, times, "could not delete old rows of the outbox; it is retried");
-            });
-            if deleted.is_err() {
-                core.metrics.call_failed("retention");
-            }
-            if let Err(error) = retention::measure(core).await {
-                core.metrics.call_failed("measure");
-                tracing::debug!(%error, "could not measure the outbox");
-            }
-            core.clock().sleep(HOUSEKEEPING).await;
-        }
+        self.0.until_paused(wakeups).await;
     }
 }

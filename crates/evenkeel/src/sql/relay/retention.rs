@@ -2,7 +2,7 @@
 
 use super::core::Core;
 use super::rows::NEVER;
-use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
+use crate::sql::database::{LIST_MAX, Lists, Row, Statement, Value};
 use crate::sql::error::SqlError;
 use evenkeel_link::support::{guard, ms};
 use metrics::gauge;
@@ -37,7 +37,7 @@ static JSON: Statement =
 static KEYS_PARKED: Statement = Statement::new("SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE due_at >= ?");
 
 /// Deletes a bounded number of rows that are no longer needed. Returns how many.
-pub(super) async fn run_once<DB: Database>(core: &Core<DB>) -> Result<u64, SqlError> {
+pub(super) async fn run_once(core: &Core) -> Result<u64, SqlError> {
     let retention_ms = ms(core.settings.retention);
     let newest = core.clock().unix_ms().saturating_sub(retention_ms);
     let mut bound = [0; 16];
@@ -47,10 +47,10 @@ pub(super) async fn run_once<DB: Database>(core: &Core<DB>) -> Result<u64, SqlEr
     for _ in 0..ROUNDS_MAX {
         let mut connection = core.connection().await?;
         let values = [Value::Bytes(&bound), Value::count(retention_ms), Value::count(LIST_MAX as u64)];
-        let rows = core.within(Row::<DB>::all(&mut connection, statement, &values)).await?;
+        let rows = core.within(Row::all(&mut *connection, statement, &values)).await?;
         let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>()?;
         let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
-        let gone = core.within(DELETE.execute::<DB>(&mut connection, &[], &list)).await?;
+        let gone = core.within(DELETE.execute(&mut *connection, &[], &list)).await?;
         core.metrics.deleted.increment(gone);
         deleted += gone;
         if ids.len() < LIST_MAX {
@@ -61,23 +61,23 @@ pub(super) async fn run_once<DB: Database>(core: &Core<DB>) -> Result<u64, SqlEr
 }
 
 /// Updates the gauges.
-pub(super) async fn measure<DB: Database>(core: &Core<DB>) -> Result<(), SqlError> {
+pub(super) async fn measure(core: &Core) -> Result<(), SqlError> {
     let mut connection = core.connection().await?;
     let limits = [Value::count(NEVER), Value::count(COUNTED_MAX)];
-    if let Some(row) = core.within(Row::<DB>::first(&mut connection, &UNITS, &limits)).await? {
+    if let Some(row) = core.within(Row::first(&mut *connection, &UNITS, &limits)).await? {
         gauge!("evenkeel_outbox_waiting", "worker" => "units").set(row.count(0)? as f64);
         let now = row.int(2)?;
         let oldest = row.optional_int(1)?.unwrap_or(now);
         gauge!("evenkeel_outbox_lag_seconds").set(now.saturating_sub(oldest).max(0) as f64 / 1000.0);
     }
-    if let Some(row) = core.within(Row::<DB>::first(&mut connection, &KEYS, &limits)).await? {
+    if let Some(row) = core.within(Row::first(&mut *connection, &KEYS, &limits)).await? {
         gauge!("evenkeel_outbox_waiting", "worker" => "keys").set(row.count(0)? as f64);
     }
-    if let Some(row) = core.within(Row::<DB>::first(&mut connection, &JSON, &limits[1..])).await? {
+    if let Some(row) = core.within(Row::first(&mut *connection, &JSON, &limits[1..])).await? {
         gauge!("evenkeel_outbox_waiting", "worker" => "json").set(row.count(0)? as f64);
     }
     for (worker, statement) in [("units", &UNITS_PARKED), ("keys", &KEYS_PARKED)] {
-        let row = core.within(Row::<DB>::first(&mut connection, statement, &limits[..1])).await?;
+        let row = core.within(Row::first(&mut *connection, statement, &limits[..1])).await?;
         let parked = row.map_or(Ok(0), |row| row.count(0))?;
         gauge!("evenkeel_outbox_parked", "worker" => worker).set(parked as f64);
     }

@@ -1,11 +1,11 @@
 //! The relay's statements on `evenkeel_outbox`: one row has all unordered effects of a unit of work.
 
-use crate::sql::database::{Database, Kind, LIST_MAX, Lists, Row, Statement, Value};
+use crate::sql::database::{Connection, Kind, LIST_MAX, Lists, PooledConnection, Row, Statement, Value};
 use crate::sql::outbox::WorkId;
-use crate::sql::transaction::PoolTransaction;
+use crate::sql::transaction::Transaction;
 use evenkeel_link::Token;
 use evenkeel_link::support::guard;
-use sqlx::pool::PoolConnection;
+use sqlx::SqlSafeStr;
 use std::time::Duration;
 
 /// The due time of a parked row, in ms, which is never reached. It keeps the row in the index of rows that are not done, where
@@ -78,51 +78,49 @@ static WAITING_ROWS: Statement = Statement::new(
 static EXPEDITE: Lists = Lists::new("UPDATE evenkeel_outbox SET due_at = {now} WHERE id IN (..)");
 
 /// After a destination became available again, makes some rows that wait for one due now. Returns how many.
-pub(super) async fn expedite<DB: Database>(connection: &mut PoolConnection<DB>) -> Result<u64, sqlx::Error> {
+pub(super) async fn expedite(connection: &mut PooledConnection) -> Result<u64, sqlx::Error> {
     let mut transaction = begin(connection).await?;
     let rows =
-        Row::<DB>::all(&mut transaction, &WAITING_ROWS, &[Value::count(NEVER), Value::count(LIST_MAX as u64)]).await?;
+        Row::all(&mut *transaction, &WAITING_ROWS, &[Value::count(NEVER), Value::count(LIST_MAX as u64)]).await?;
     let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>()?;
     let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
-    let expedited = EXPEDITE.execute::<DB>(&mut transaction, &[], &list).await?;
+    let expedited = EXPEDITE.execute(&mut *transaction, &[], &list).await?;
     transaction.commit().await?;
     Ok(expedited)
 }
 
 /// The time until the next row is due, in ms; `None` if none waits.
-pub(super) async fn next_ms<DB: Database>(connection: &mut DB::Connection) -> Result<Option<u64>, sqlx::Error> {
-    next_of::<DB>(connection, &NEXT).await
+pub(super) async fn next_ms(connection: &mut Connection) -> Result<Option<u64>, sqlx::Error> {
+    next_of(connection, &NEXT).await
 }
 
-pub(super) async fn next_of<DB: Database>(
-    connection: &mut DB::Connection,
+pub(super) async fn next_of(
+    connection: &mut Connection,
     statement: &'static Statement,
 ) -> Result<Option<u64>, sqlx::Error> {
-    let Some(row) = Row::<DB>::first(connection, statement, &[]).await? else { return Ok(None) };
+    let Some(row) = Row::first(connection, statement, &[]).await? else { return Ok(None) };
     let Some(due_at) = row.optional_int(0)? else { return Ok(None) };
     Ok(Some(u64::try_from(due_at.saturating_sub(row.int(1)?)).unwrap_or(0)))
 }
 
 /// A short transaction on a connection of the relay.
-pub(crate) type ShortTransaction<'c, DB> = PoolTransaction<DB, &'c mut PoolConnection<DB>>;
+pub(crate) type ShortTransaction<'c> = Transaction<&'c mut PooledConnection>;
 
 /// Begins a short transaction that locks only the rows it finds and does not wait for locked ones.
-pub(crate) async fn begin<DB: Database>(
-    connection: &mut PoolConnection<DB>,
-) -> Result<ShortTransaction<'_, DB>, sqlx::Error> {
-    let begin = match DB::KIND {
+pub(crate) async fn begin(connection: &mut PooledConnection) -> Result<ShortTransaction<'_>, sqlx::Error> {
+    let begin = match connection.dialect().kind {
         Kind::Postgres => "BEGIN ISOLATION LEVEL READ COMMITTED",
         // At a higher isolation level a locking read also blocks inserts into the gaps next to the rows. In one message, because the level
         // counts for the next transaction of the connection, whichever that is.
         Kind::MySql if guard("claim_locks_no_gaps") => "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; BEGIN",
-        _ => DB::BEGIN,
+        _ => connection.dialect().begin,
     };
-    PoolTransaction::begin_on(connection, begin).await
+    Transaction::begin_on(connection, begin.into_sql_str()).await
 }
 
 /// Claims up to `limit` due rows, oldest first, for `lease_ms`. If it fails, the rows in `claimed` may have been claimed.
-pub(super) async fn claim<DB: Database>(
-    connection: &mut PoolConnection<DB>,
+pub(super) async fn claim(
+    connection: &mut PooledConnection,
     token: Token,
     limit: usize,
     lease_ms: u64,
@@ -131,7 +129,7 @@ pub(super) async fn claim<DB: Database>(
     let mut transaction = begin(connection).await?;
     let limit = Value::count(limit.min(LIST_MAX) as u64);
     let (mut foreign, mut large, mut bytes) = (Vec::new(), Vec::new(), 0);
-    for row in Row::<DB>::all(&mut transaction, &DUE, &[limit]).await? {
+    for row in Row::all(&mut *transaction, &DUE, &[limit]).await? {
         let Some(id) = row.id(0)? else {
             foreign.push(row.bytes(0)?);
             continue;
@@ -149,44 +147,40 @@ pub(super) async fn claim<DB: Database>(
         claimed.push(Claimed { work: WorkId(id), effects: row.bytes(1)?, attempts: row.count(2)?, age, trace });
     }
     for place in large {
-        let row = Row::<DB>::first(&mut transaction, &EFFECTS, &[Value::Bytes(&claimed[place].work.0)]).await?;
+        let row = Row::first(&mut *transaction, &EFFECTS, &[Value::Bytes(&claimed[place].work.0)]).await?;
         claimed[place].effects = row.map_or(Ok(Vec::new()), |row| row.bytes(1))?;
     }
     if !foreign.is_empty() {
         tracing::error!(rows = foreign.len(), "rows of the outbox with invalid ids are parked");
         let ids: Vec<Value<'_>> = foreign.iter().map(|id| Value::Bytes(id)).collect();
-        FOREIGN.execute::<DB>(&mut transaction, &[Value::count(NEVER)], &ids).await?;
+        FOREIGN.execute(&mut *transaction, &[Value::count(NEVER)], &ids).await?;
     }
     let ids: Vec<Value<'_>> = claimed.iter().map(|row| Value::Bytes(&row.work.0)).collect();
-    CLAIM.execute::<DB>(&mut transaction, &[Value::Bytes(token.as_bytes()), Value::count(lease_ms)], &ids).await?;
+    CLAIM.execute(&mut *transaction, &[Value::Bytes(token.as_bytes()), Value::count(lease_ms)], &ids).await?;
     transaction.commit().await
 }
 
 /// Renews a claim for `lease_ms` from now.
-pub(super) async fn renew<DB: Database>(
-    connection: &mut DB::Connection,
+pub(super) async fn renew(
+    connection: &mut Connection,
     token: Token,
     units: &[WorkId],
     lease_ms: u64,
 ) -> Result<u64, sqlx::Error> {
     let ids: Vec<Value<'_>> = units.iter().map(|work| Value::Bytes(&work.0)).collect();
-    RENEW.execute::<DB>(connection, &[Value::count(lease_ms), Value::Bytes(token.as_bytes())], &ids).await
+    RENEW.execute(connection, &[Value::count(lease_ms), Value::Bytes(token.as_bytes())], &ids).await
 }
 
 /// Marks units of work as done. Returns how many rows were still claimed under this token.
-pub(super) async fn done<DB: Database>(
-    connection: &mut DB::Connection,
-    token: Token,
-    units: &[WorkId],
-) -> Result<u64, sqlx::Error> {
+pub(super) async fn done(connection: &mut Connection, token: Token, units: &[WorkId]) -> Result<u64, sqlx::Error> {
     let statement = if guard("relay_fence") { &DONE } else { &DONE_UNFENCED };
     let ids: Vec<Value<'_>> = units.iter().map(|work| Value::Bytes(&work.0)).collect();
-    statement.execute::<DB>(connection, &[Value::Bytes(token.as_bytes())], &ids).await
+    statement.execute(connection, &[Value::Bytes(token.as_bytes())], &ids).await
 }
 
 /// Gives rows back whose destination was unavailable: they are due again after `pause_ms`, and no attempt is counted.
-pub(super) async fn give_back<DB: Database>(
-    connection: &mut DB::Connection,
+pub(super) async fn give_back(
+    connection: &mut Connection,
     token: Token,
     units: &[WorkId],
     pause_ms: u64,
@@ -194,13 +188,13 @@ pub(super) async fn give_back<DB: Database>(
 ) -> Result<(), sqlx::Error> {
     let ids: Vec<Value<'_>> = units.iter().map(|work| Value::Bytes(&work.0)).collect();
     let values = [Value::count(pause_ms), Value::Text(error), Value::Bytes(token.as_bytes())];
-    GIVE_BACK.execute::<DB>(connection, &values, &ids).await.map(drop)
+    GIVE_BACK.execute(connection, &values, &ids).await.map(drop)
 }
 
 /// Records a failed attempt of a row; the next one follows after `pause_ms`. `None`: it was the last, and the row is parked for an
 /// operator.
-pub(super) async fn record_failure<DB: Database>(
-    connection: &mut DB::Connection,
+pub(super) async fn record_failure(
+    connection: &mut Connection,
     token: Token,
     work: WorkId,
     pause_ms: Option<u64>,
@@ -208,5 +202,5 @@ pub(super) async fn record_failure<DB: Database>(
 ) -> Result<(), sqlx::Error> {
     let (statement, due) = pause_ms.map_or((&PARK, NEVER), |pause_ms| (&FAILED, pause_ms));
     let values = [Value::count(due), Value::Text(error), Value::Bytes(token.as_bytes()), Value::Bytes(&work.0)];
-    DB::execute(connection, statement.text::<DB>(), &values).await.map(drop)
+    statement.execute(connection, &values).await.map(drop)
 }

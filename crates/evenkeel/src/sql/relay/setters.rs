@@ -2,31 +2,31 @@
 
 use super::core::Core;
 use super::relay::Relay;
+use super::runner::Runner;
 use super::settings::{RETENTION_MIN, SPAN_MAX, Settings};
 use crate::sql::Shared;
-use crate::sql::database::Database;
+use crate::sql::database::Pool;
 use crate::sql::sink::Sinks;
 use evenkeel_link::support::{Backoff, guard};
-use sqlx::Pool;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The settings: set them before [`run`](Self::run). A clone keeps the settings that it was cloned with. Every duration is limited to ten
 /// years.
-impl<DB: Database> Relay<DB> {
-    pub(crate) fn with_defaults(shared: &Arc<Shared>, pool: &Pool<DB>) -> Self {
-        Self::new(Core::new(Arc::clone(shared), pool.clone(), Sinks::none(), Settings::default()))
+impl<DB> Relay<DB> {
+    pub(crate) fn with_defaults(shared: &Arc<Shared>, pool: Pool) -> Self {
+        Self::new(Runner::new(Core::new(Arc::clone(shared), pool, Sinks::none(), Settings::default())))
     }
 
     /// The destinations of messages. Default: none; messages wait for a relay that has sinks, and so do the units of work that
     /// contain unordered messages. Entries that units of work append to streams need no sink: every relay with the feature `stream`
     /// sends them.
     pub fn sinks(self, sinks: Sinks) -> Self {
-        let core = self.core();
+        let core = self.0.core();
         if sinks.prefixes().next().is_some() {
             core.shared.set_sinks(&sinks);
         }
-        Self::new(Core::new(Arc::clone(&core.shared), core.pool.clone(), sinks, core.settings))
+        Self::new(Runner::new(Core::new(Arc::clone(&core.shared), core.pool.clone(), sinks, core.settings)))
     }
 
     /// The maximum number of rows in one claim: units of work, or messages of all keys together. Default: 200; at most 256.
@@ -79,10 +79,10 @@ impl<DB: Database> Relay<DB> {
     }
 
     fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
-        let core = self.core();
+        let core = self.0.core();
         let mut settings = core.settings;
         change(&mut settings);
-        Self::new(Core::new(Arc::clone(&core.shared), core.pool.clone(), core.sinks.clone(), settings))
+        Self::new(Runner::new(Core::new(Arc::clone(&core.shared), core.pool.clone(), core.sinks.clone(), settings)))
     }
 }
 

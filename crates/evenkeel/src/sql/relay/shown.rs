@@ -1,19 +1,19 @@
 //! A relay that runs, as the report of its process shows it.
 
-use super::Relay;
+use super::runner::Runner;
 use crate::process::draft::{Draft, Reported};
-use crate::sql::database::{Database, Kind};
+use crate::sql::database::Kind;
 use evenkeel_protocol::process::report::RelayReport;
 
 /// See the module.
-pub(super) struct Shown<DB: Database>(pub(super) Relay<DB>);
+pub(super) struct Shown(pub(super) Runner);
 
-impl<DB: Database> Reported for Shown<DB> {
+impl Reported for Shown {
     fn add_to(&self, draft: &mut Draft) {
         let core = self.0.core();
         let passed_ms = core.passed.lock().map(|passed| draft.at(passed));
         let relay = || {
-            let database = match DB::KIND {
+            let database = match core.pool.dialect().kind {
                 Kind::MySql => "MySQL",
                 Kind::Postgres => "PostgreSQL",
                 Kind::Sqlite => "SQLite",

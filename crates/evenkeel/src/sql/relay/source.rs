@@ -1,6 +1,6 @@
 //! The name of an outbox, which distinguishes its sequences from those of other outboxes.
 
-use crate::sql::database::{Database, Row, Statement, Value};
+use crate::sql::database::{Connection, Row, Statement, Value};
 use evenkeel_link::Token;
 use uuid::Uuid;
 
@@ -8,22 +8,22 @@ static READ: Statement = Statement::new("SELECT id FROM evenkeel_outbox_source W
 static NAME: Statement = Statement::new("INSERT INTO evenkeel_outbox_source (one, id) VALUES (1, ?)");
 
 /// Reads the name; the first call generates it.
-pub(super) async fn of<DB: Database>(connection: &mut DB::Connection) -> Result<String, sqlx::Error> {
-    if let Some(name) = read::<DB>(connection).await? {
+pub(super) async fn of(connection: &mut Connection) -> Result<String, sqlx::Error> {
+    if let Some(name) = read(connection).await? {
         return Ok(name);
     }
     let drawn = Token::random();
     // If another process has inserted a name meanwhile, that one is read.
-    let named = DB::execute(connection, NAME.text::<DB>(), &[Value::Bytes(drawn.as_bytes())]).await;
-    match (read::<DB>(connection).await?, named) {
+    let named = NAME.execute(connection, &[Value::Bytes(drawn.as_bytes())]).await;
+    match (read(connection).await?, named) {
         (Some(name), _) => Ok(name),
         (None, Err(error)) => Err(error),
         (None, Ok(_)) => Err(sqlx::Error::RowNotFound),
     }
 }
 
-async fn read<DB: Database>(connection: &mut DB::Connection) -> Result<Option<String>, sqlx::Error> {
-    let row = Row::<DB>::first(connection, &READ, &[]).await?;
+async fn read(connection: &mut Connection) -> Result<Option<String>, sqlx::Error> {
+    let row = Row::first(connection, &READ, &[]).await?;
     let id = row.map(|row| row.id(0)).transpose()?.flatten();
     Ok(id.map(|id| Uuid::from_bytes(id).to_string()))
 }

@@ -3,12 +3,14 @@
 use super::commit::{self, Committed};
 use super::effects::Effects;
 use crate::sql::Shared;
-use crate::sql::database::Database;
+use crate::sql::database::{Database, Pool, class_of_error, typed};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::{WorkId, rows};
-use crate::sql::transaction::{PoolTransaction, marked};
-use sqlx::{Pool, SqlSafeStr};
+use crate::sql::transaction::{Transaction, marked};
+use futures_util::future::BoxFuture;
+use sqlx::{SqlSafeStr, SqlStr};
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -17,30 +19,45 @@ use std::sync::Arc;
 /// Execute your statements on [`tx`](Self::tx), record effects (this type dereferences to [`Effects`]), then call
 /// [`commit`](Self::commit). If it is dropped, the transaction is rolled back and no effect happens.
 #[must_use = "a unit of work that is dropped is rolled back"]
-pub struct Work<DB: Database> {
-    transaction: PoolTransaction<DB>,
-    pool: Pool<DB>,
+pub struct Work<DB> {
+    transaction: Transaction,
+    pool: Pool,
     effects: Effects,
     poison: Option<Arc<str>>,
+    database: PhantomData<fn() -> DB>,
+}
+
+/// Begins a transaction with a marker of the unit of work. Boxed, so that it is compiled here.
+fn begin(
+    shared: Arc<Shared>,
+    pool: Pool,
+    statement: SqlStr,
+) -> BoxFuture<'static, Result<(Transaction, Pool, Effects), SqlError>> {
+    Box::pin(async move {
+        let work = WorkId::new(shared.clock.unix_ms());
+        // Checked once per pool: the commit would detect missing tables too, but late.
+        let finisher = shared.finisher(&pool);
+        if !finisher.has_tables() {
+            let mut connection = pool.acquire().await?;
+            rows::check_table(&mut *connection).await?;
+            finisher.found_tables();
+        }
+        let dialect = pool.dialect();
+        let effects = Effects::new(shared, dialect.kind, work);
+        let transaction = Transaction::begin(&pool, marked(dialect, statement.as_str(), &work.0)).await?;
+        Ok((transaction, pool, effects))
+    })
 }
 
 impl<DB: Database> Work<DB> {
     pub(crate) async fn begin(
         shared: &Arc<Shared>,
-        pool: &Pool<DB>,
+        pool: &sqlx::Pool<DB>,
         statement: impl SqlSafeStr,
     ) -> Result<Self, SqlError> {
-        let work = WorkId::new(shared.clock.unix_ms());
-        // Checked once per pool: the commit would detect missing tables too, but late.
-        let finisher = shared.finisher(pool);
-        if !finisher.has_tables() {
-            let mut connection = pool.acquire().await?;
-            rows::check_table::<DB>(&mut connection).await?;
-            finisher.found_tables();
-        }
-        let effects = Effects::new(Arc::clone(shared), DB::KIND, work);
-        let transaction = PoolTransaction::begin(pool, marked::<DB>(statement, &work.0)).await?;
-        Ok(Self { transaction, pool: pool.clone(), effects, poison: None })
+        let begun = begin(Arc::clone(shared), DB::erased(pool), statement.into_sql_str());
+        let (transaction, pool, effects) = begun.await?;
+        Ok(Self { transaction, pool, effects, poison: None, database: PhantomData })
     }
 
     /// The connection in its transaction, on which statements are executed.
@@ -50,9 +67,11 @@ impl<DB: Database> Work<DB> {
     /// statements with an implicit commit, such as `CREATE TABLE`): the commit detects it and fails ([`SqlError::Lost`]), but cannot
     /// roll back what you committed.
     pub fn tx(&mut self) -> &mut DB::Connection {
-        &mut self.transaction
+        typed::<DB>(&mut *self.transaction)
     }
+}
 
+impl<DB> Work<DB> {
     /// Checks the result of a statement whose failure you handle, and returns it. A deadlock or a lock timeout poisons the unit of
     /// work: it can only be rolled back. (Databases differ in how much of the transaction such an error rolls back.) So does an error
     /// that says that the server ends the session or has become read-only; the connection is closed then.
@@ -61,7 +80,7 @@ impl<DB: Database> Work<DB> {
     /// The error of the statement.
     pub fn watch<T>(&mut self, answer: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
         if let Err(error) = &answer {
-            let class = DB::class_of_error(error);
+            let class = class_of_error(error);
             if class.is_contention() || class.ends_session() {
                 self.poison = Some(error.to_string().into());
             }
@@ -89,17 +108,7 @@ impl<DB: Database> Work<DB> {
     /// see [`is_retryable`](SqlError::is_retryable). [`SqlError::OutcomeUnknown`]: the outcome could not be determined within a minute;
     /// [`SqlError::Interrupted`]: the runtime shut down during the commit.
     pub async fn commit(self) -> Result<Committed, SqlError> {
-        let is_whole = match &self.poison {
-            Some(poison) => Err(SqlError::Poisoned(Arc::clone(poison))),
-            None => self.transaction.check(),
-        };
-        if let Err(error) = is_whole {
-            self.effects.shared.metrics().failed(&error);
-            // A failed rollback has the same effect: the connection is closed.
-            let _ = self.rollback().await;
-            return Err(error);
-        }
-        commit::commit(self.transaction, self.pool, self.effects).await
+        commit::commit(self.transaction, self.pool, self.effects, self.poison).await
     }
 
     /// Rolls the transaction back. No effect happens. (Dropping the unit of work does the same, later.)
@@ -107,24 +116,24 @@ impl<DB: Database> Work<DB> {
     /// # Errors
     /// [`SqlError::Database`] if the database did not reply; it rolls the transaction back when it detects the closed connection.
     pub async fn rollback(self) -> Result<(), SqlError> {
-        Ok(self.transaction.rollback().await?)
+        commit::roll_back(self.transaction).await
     }
 }
 
-impl<DB: Database> Deref for Work<DB> {
+impl<DB> Deref for Work<DB> {
     type Target = Effects;
     fn deref(&self) -> &Effects {
         &self.effects
     }
 }
 
-impl<DB: Database> DerefMut for Work<DB> {
+impl<DB> DerefMut for Work<DB> {
     fn deref_mut(&mut self) -> &mut Effects {
         &mut self.effects
     }
 }
 
-impl<DB: Database> fmt::Debug for Work<DB> {
+impl<DB> fmt::Debug for Work<DB> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Work").field("id", &self.effects.work).finish_non_exhaustive()
     }

@@ -7,14 +7,14 @@ use super::write::{self, RowState};
 #[cfg(feature = "cache")]
 use crate::cache::WindowEnd;
 use crate::sql::Shared;
-use crate::sql::database::Database;
+use crate::sql::database::Pool;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::carry::Progress;
 use crate::sql::outbox::{Effect, WorkId};
-use crate::sql::transaction::PoolTransaction;
+use crate::sql::transaction::Transaction;
 use crate::trace::{self, OutboxOperation};
 use evenkeel_link::support::{crash_point, guard};
-use sqlx::Pool;
+use futures_util::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -57,19 +57,42 @@ pub enum Left {
     Effects,
 }
 
-/// Commits in a separate task, which continues if the caller is dropped.
-pub(super) async fn commit<DB: Database>(
-    transaction: PoolTransaction<DB>,
-    pool: Pool<DB>,
+/// Commits, unless the transaction is poisoned or not whole. Boxed, so that it is compiled here.
+pub(super) fn commit(
+    transaction: Transaction,
+    pool: Pool,
     effects: Effects,
-) -> Result<Committed, SqlError> {
+    poison: Option<Arc<str>>,
+) -> BoxFuture<'static, Result<Committed, SqlError>> {
+    Box::pin(async move {
+        let is_whole = match poison {
+            Some(poison) => Err(SqlError::Poisoned(poison)),
+            None => transaction.check(),
+        };
+        if let Err(error) = is_whole {
+            effects.shared.metrics().failed(&error);
+            // A failed rollback has the same effect: the connection is closed.
+            let _ = transaction.rollback().await;
+            return Err(error);
+        }
+        commit_detached(transaction, pool, effects).await
+    })
+}
+
+/// Rolls back without a commit. Boxed, as well.
+pub(super) fn roll_back(transaction: Transaction) -> BoxFuture<'static, Result<(), SqlError>> {
+    Box::pin(async move { Ok(transaction.rollback().await?) })
+}
+
+/// Commits in a separate task, which continues if the caller is dropped.
+async fn commit_detached(transaction: Transaction, pool: Pool, effects: Effects) -> Result<Committed, SqlError> {
     let (reply, answer) = oneshot::channel();
     // Boxed, to keep the future of the caller small.
     let run = Box::pin(async move {
         let work = effects.work;
         let shared = Arc::clone(&effects.shared);
         let span = effects.span.clone();
-        let decided = decided::<DB>(transaction, &pool, effects).instrument(span.clone()).await;
+        let decided = decided(transaction, &pool, effects).instrument(span.clone()).await;
         if let Err(error) = &decided {
             trace::failed(&span, error);
         }
@@ -102,21 +125,21 @@ pub(super) async fn commit<DB: Database>(
 }
 
 /// All steps until the transaction is known to be committed.
-async fn decided<DB: Database>(
-    mut transaction: PoolTransaction<DB>,
-    pool: &Pool<DB>,
+async fn decided(
+    mut transaction: Transaction,
+    pool: &Pool,
     mut effects: Effects,
 ) -> Result<(PostCommit, Windows), SqlError> {
     let requested = std::mem::take(&mut effects.windows);
     let windows = match Windows::open(effects.work, requested).await {
         Ok(windows) => windows,
-        Err(error) => return Err(roll_back(transaction, None, error).await),
+        Err(error) => return Err(give_up(transaction, None, error).await),
     };
-    if let Err(error) = write::write::<DB>(&mut transaction, &mut effects, RowState::New).await {
-        return Err(roll_back(transaction, Some(windows), error).await);
+    if let Err(error) = write::write(&mut *transaction, &mut effects, RowState::New).await {
+        return Err(give_up(transaction, Some(windows), error).await);
     }
     if let Err(error) = windows.check().await {
-        return Err(roll_back(transaction, Some(windows), error).await);
+        return Err(give_up(transaction, Some(windows), error).await);
     }
     crash_point("before_commit");
     let clock = effects.shared.clock.clone();
@@ -128,7 +151,7 @@ async fn decided<DB: Database>(
         never = windows.keep_open() => match never {},
     };
     let Err(error) = answer else { return Ok((PostCommit::of(effects), windows)) };
-    let error = match SqlError::of_commit::<DB>(error) {
+    let error = match SqlError::of_commit(error) {
         SqlError::CommitUnknown(error) => error,
         // The database has replied that it did not commit.
         known => {
@@ -150,11 +173,7 @@ async fn decided<DB: Database>(
     }
 }
 
-async fn roll_back<DB: Database>(
-    mut transaction: PoolTransaction<DB>,
-    windows: Option<Windows>,
-    error: SqlError,
-) -> SqlError {
+async fn give_up(mut transaction: Transaction, windows: Option<Windows>, error: SqlError) -> SqlError {
     if error.ends_session() {
         transaction.close_at_end();
     }
@@ -200,18 +219,13 @@ impl PostCommit {
 
     /// The fast path: carries out at once what a relay would carry out later. Also returns whether all effects of the row were
     /// carried out.
-    pub(super) async fn carry_out<DB: Database>(
-        &self,
-        work: WorkId,
-        windows: Windows,
-        pool: &Pool<DB>,
-    ) -> (Committed, bool) {
+    pub(super) async fn carry_out(&self, work: WorkId, windows: Windows, pool: &Pool) -> (Committed, bool) {
         let span = trace::outbox(OutboxOperation::Send, work, self.trace.as_deref());
         // Boxed, to keep the future of the commit small.
         Box::pin(self.carry_out_now(work, windows, pool)).instrument(span).await
     }
 
-    async fn carry_out_now<DB: Database>(&self, work: WorkId, windows: Windows, pool: &Pool<DB>) -> (Committed, bool) {
+    async fn carry_out_now(&self, work: WorkId, windows: Windows, pool: &Pool) -> (Committed, bool) {
         let clock = &self.shared.clock;
         let began = clock.now();
         let window = windows.end().await;

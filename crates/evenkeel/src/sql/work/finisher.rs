@@ -1,12 +1,10 @@
 //! Marks the rows of carried-out units of work as done, in batches, so that no caller waits for it.
 
 use super::notifier::Notifier;
-use crate::sql::database::Database;
+use crate::sql::database::{Pool, class_of_error};
 use crate::sql::outbox::{WorkId, rows};
 use crate::sql::transaction::close_if_over;
 use evenkeel_link::clock::Clock;
-use sqlx::Pool;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -21,7 +19,7 @@ const GATHER_MAX: Duration = Duration::from_millis(50);
 const ATTEMPTS_MAX: u32 = 3;
 
 /// Marks rows of one database. If it fails to mark a row, a relay carries its effects out again, which is harmless.
-pub(crate) struct Finisher<DB: Database> {
+pub(crate) struct Finisher {
     done: mpsc::UnboundedSender<WorkId>,
     waiting: watch::Sender<usize>,
     /// Ends the wait for further rows, for tests that wait for the marks.
@@ -30,18 +28,17 @@ pub(crate) struct Finisher<DB: Database> {
     notifier: Notifier,
     /// Whether the library's tables are known to exist.
     has_tables: AtomicBool,
-    database: PhantomData<fn() -> DB>,
 }
 
-impl<DB: Database> Finisher<DB> {
+impl Finisher {
     /// Starts its task on the current runtime; the task ends when this handle is dropped.
-    pub(crate) fn start(pool: Pool<DB>, clock: Clock) -> Self {
+    pub(crate) fn start(pool: Pool, clock: Clock) -> Self {
         let (done, units) = mpsc::unbounded_channel();
         let (waiting, flush) = (watch::Sender::new(0), Arc::new(Notify::new()));
         let notifier = Notifier::start(pool.clone());
         let gatherer = Gatherer { units, clock, flush: Arc::clone(&flush) };
         evenkeel_link::support::spawn(mark(pool, gatherer, waiting.clone()));
-        Self { done, waiting, flush, notifier, has_tables: AtomicBool::new(false), database: PhantomData }
+        Self { done, waiting, flush, notifier, has_tables: AtomicBool::new(false) }
     }
 
     /// Whether the tables are known to exist.
@@ -109,7 +106,7 @@ impl Gatherer {
     }
 }
 
-async fn mark<DB: Database>(pool: Pool<DB>, mut gatherer: Gatherer, waiting: watch::Sender<usize>) {
+async fn mark(pool: Pool, mut gatherer: Gatherer, waiting: watch::Sender<usize>) {
     let mut batch = Vec::with_capacity(BATCH_MAX);
     loop {
         gatherer.gather(&mut batch).await;
@@ -119,12 +116,12 @@ async fn mark<DB: Database>(pool: Pool<DB>, mut gatherer: Gatherer, waiting: wat
         for attempt in 1..=ATTEMPTS_MAX {
             let marked = async {
                 let mut connection = pool.acquire().await?;
-                let answer = rows::mark_done::<DB>(&mut connection, &batch).await;
-                close_if_over::<DB, _>(&mut connection, answer)
+                let answer = rows::mark_done(&mut *connection, &batch).await;
+                close_if_over(&mut connection, answer)
             };
             let Err(error) = marked.await else { break };
             // A relay that claims some of these rows may be the other side of a deadlock.
-            let is_over = attempt == ATTEMPTS_MAX || !DB::class_of_error(&error).is_contention();
+            let is_over = attempt == ATTEMPTS_MAX || !class_of_error(&error).is_contention();
             tracing::debug!(%error, units = batch.len(), is_over, "rows were not marked as done");
             if is_over {
                 // A relay will claim them again.

@@ -26,6 +26,7 @@ pub use commit::{Committed, Left};
 pub use effects::Effects;
 pub(super) use finisher::Finisher;
 pub use joined::{Joined, Sealed};
+pub(super) use joined::{join, seal};
 pub use notifier::WakeUp;
 #[cfg(feature = "queue")]
 pub(crate) use write::{UNCHECKED_MAX, fits, largest_body, take_versions};

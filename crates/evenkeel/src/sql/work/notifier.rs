@@ -3,9 +3,8 @@
 //! The notification is sent after the commit, not in it: all committing transactions with a notification share one lock of the
 //! server, until they are written to disk. Commits at nearly the same time share one notification.
 
-use crate::sql::database::Database;
+use crate::sql::database::Pool;
 use evenkeel_link::support::guard;
-use sqlx::Pool;
 use tokio::sync::mpsc;
 
 /// When relays in other processes are notified of the effects that a commit left. Only PostgreSQL has notifications; on other
@@ -28,9 +27,9 @@ pub(super) struct Notifier(mpsc::Sender<()>);
 
 impl Notifier {
     /// Starts its task on the current runtime; the task ends when this handle is dropped.
-    pub(super) fn start<DB: Database>(pool: Pool<DB>) -> Self {
+    pub(super) fn start(pool: Pool) -> Self {
         let (request, requests) = mpsc::channel(1);
-        if let Some(statement) = DB::NOTIFY {
+        if let Some(statement) = pool.dialect().notify {
             evenkeel_link::support::spawn(notify(pool, requests, statement));
         }
         Self(request)
@@ -42,12 +41,12 @@ impl Notifier {
     }
 }
 
-async fn notify<DB: Database>(pool: Pool<DB>, mut requests: mpsc::Receiver<()>, statement: &'static str) {
+async fn notify(pool: Pool, mut requests: mpsc::Receiver<()>, statement: &'static str) {
     while requests.recv().await.is_some() {
         if !guard("commit_notifies") {
             continue;
         }
-        let notified = async { DB::execute(&mut *pool.acquire().await?, statement, &[]).await };
+        let notified = async { pool.acquire().await?.execute(statement, &[]).await };
         if let Err(error) = notified.await {
             tracing::debug!(%error, "relays of other processes were not notified of a commit; they poll");
         }

@@ -1,11 +1,10 @@
 //! Decides the outcome of a commit whose reply was lost. The row of the unit of work decides: either the commit inserted the id, or
 //! this module inserts it as a tombstone, after which the commit can only fail.
 
-use crate::sql::database::{Database, Dialect, SqlErrorClass};
+use crate::sql::database::{Kind, Pool, SqlErrorClass, class_of_error};
 use crate::sql::outbox::{State, WorkId, rows};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Backoff, guard};
-use sqlx::Pool;
 use std::time::Duration;
 
 /// How long to try to determine the outcome. Rows are kept far longer.
@@ -24,14 +23,14 @@ pub(super) enum Outcome {
 }
 
 /// Queries the database until the outcome is known, for at most `wait_max`.
-pub(super) async fn decide<DB: Database>(clock: &Clock, pool: &Pool<DB>, work: WorkId, wait_max: Duration) -> Outcome {
+pub(super) async fn decide(clock: &Clock, pool: &Pool, work: WorkId, wait_max: Duration) -> Outcome {
     if !guard("unknown_outcome_is_decided") {
         return Outcome::RolledBack;
     }
     let until = clock.now() + wait_max;
     let mut attempt = 0;
     loop {
-        let error = match ask::<DB>(pool, work).await {
+        let error = match ask(pool, work).await {
             Ok(outcome) => return outcome,
             Err(error) => error,
         };
@@ -44,18 +43,18 @@ pub(super) async fn decide<DB: Database>(clock: &Clock, pool: &Pool<DB>, work: W
     }
 }
 
-async fn ask<DB: Database>(pool: &Pool<DB>, work: WorkId) -> Result<Outcome, sqlx::Error> {
-    let mut connection = pool.acquire().await?;
-    if DB::KIND != crate::sql::database::Kind::Sqlite {
+async fn ask(pool: &Pool, work: WorkId) -> Result<Outcome, sqlx::Error> {
+    let (mut connection, dialect) = (pool.acquire().await?, pool.dialect());
+    if dialect.kind != Kind::Sqlite {
         // The transaction may still be open on a connection that the server considers alive: the wait for its row must be limited,
         // and the connection with that limit must not return to the pool.
         connection.close_on_drop();
-        <DB as Dialect>::script(&mut connection, DB::LOCK_WAIT).await?;
+        connection.script(dialect.lock_wait).await?;
     }
-    match rows::insert_tombstone::<DB>(&mut connection, work).await {
+    match rows::insert_tombstone(&mut *connection, work).await {
         Ok(()) => Ok(Outcome::RolledBack),
-        Err(error) if DB::class_of_error(&error) == SqlErrorClass::Duplicate => {
-            match rows::read::<DB>(&mut connection, work).await?.map(|row| row.state) {
+        Err(error) if class_of_error(&error) == SqlErrorClass::Duplicate => {
+            match rows::read(&mut *connection, work).await?.map(|row| row.state) {
                 Some(state) if state.is_committed() => Ok(Outcome::Committed),
                 Some(State::Aborted) => Ok(Outcome::RolledBack),
                 _ => Err(error),

@@ -4,7 +4,7 @@ use super::effects::Effects;
 use super::notifier::WakeUp;
 #[cfg(feature = "queue")]
 use crate::queue::{JobOperation, JobPut, upsert_jobs};
-use crate::sql::database::{Database, Kind, Row, Statement, Value};
+use crate::sql::database::{Connection, Kind, Row, Statement, Value};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::effect::Message;
 use crate::sql::outbox::rows::{self, Sealing};
@@ -57,33 +57,28 @@ pub(super) enum RowState {
 
 impl RowState {
     /// Whether the connection is still in the transaction that began.
-    async fn is_there<DB: Database>(self, connection: &mut DB::Connection, work: WorkId) -> Result<bool, sqlx::Error> {
+    async fn is_there(self, connection: &mut Connection, work: WorkId) -> Result<bool, sqlx::Error> {
         match self {
-            Self::New => DB::is_marked(connection, &work.0).await,
-            Self::Open => rows::is_open::<DB>(connection, work).await,
+            Self::New => connection.is_marked(&work.0).await,
+            Self::Open => rows::is_open(connection, work).await,
         }
     }
 
     /// Writes the row with the effects; returns whether it could be written.
-    async fn seal<DB: Database>(
-        self,
-        connection: &mut DB::Connection,
-        effects: &Effects,
-        is_checked: bool,
-    ) -> Result<bool, SqlError> {
+    async fn seal(self, connection: &mut Connection, effects: &Effects, is_checked: bool) -> Result<bool, SqlError> {
         let encoded = (!effects.is_row_empty()).then(|| effects.encoded());
-        fits::<DB>(connection, "effects", encoded.as_ref().map_or(0, Vec::len)).await?;
+        fits(connection, "effects", encoded.as_ref().map_or(0, Vec::len)).await?;
         let sealing = Sealing { work: effects.work, effects: encoded.as_deref(), trace: effects.trace.as_deref() };
         Ok(match self {
-            Self::New => sealing.insert::<DB>(connection, is_checked).await?,
-            Self::Open => sealing.update::<DB>(connection).await?,
+            Self::New => sealing.insert(connection, is_checked).await?,
+            Self::Open => sealing.update(connection).await?,
         })
     }
 }
 
 /// Writes everything that the effects need into the transaction, right before the commit.
-pub(super) async fn write<DB: Database>(
-    connection: &mut DB::Connection,
+pub(super) async fn write(
+    connection: &mut Connection,
     effects: &mut Effects,
     row_state: RowState,
 ) -> Result<(), SqlError> {
@@ -91,28 +86,28 @@ pub(super) async fn write<DB: Database>(
     // committed would be sent, or a sequence would have a gap forever.
     let writes_more = !effects.ordered.is_empty() || effects.has_jobs();
     let is_checked = writes_more && guard("row_before_sequences");
-    if is_checked && !row_state.is_there::<DB>(connection, effects.work).await? {
+    if is_checked && !row_state.is_there(connection, effects.work).await? {
         return Err(SqlError::Lost);
     }
     let largest = effects.ordered.iter().map(|message| {
         let headers = message.headers.iter().map(|(name, value)| name.len() + value.len() + 8);
         message.payload.len() + headers.sum::<usize>()
     });
-    fits::<DB>(connection, "a message", largest.max().unwrap_or(0)).await?;
+    fits(connection, "a message", largest.max().unwrap_or(0)).await?;
     #[cfg(feature = "queue")]
     {
-        fits::<DB>(connection, "a job", largest_body(effects.puts.iter().filter(|put| put.row_decides))).await?;
-        take_versions::<DB>(connection, &mut effects.puts).await?;
+        fits(connection, "a job", largest_body(effects.puts.iter().filter(|put| put.row_decides))).await?;
+        take_versions(connection, &mut effects.puts).await?;
         if guard("sql_row_in_the_work") {
-            upsert_jobs::<DB>(connection, &effects.puts).await?;
+            upsert_jobs(connection, &effects.puts).await?;
         }
     }
-    take_sequences::<DB>(connection, effects.work, &effects.ordered).await?;
-    let is_there = row_state.seal::<DB>(connection, effects, is_checked).await?;
+    take_sequences(connection, effects.work, &effects.ordered).await?;
+    let is_there = row_state.seal(connection, effects, is_checked).await?;
     if !is_there && guard("work_row_is_there") {
         return Err(SqlError::Lost);
     }
-    Ok(notify::<DB>(connection, effects).await?)
+    Ok(notify(connection, effects).await?)
 }
 
 /// The limit is queried for larger messages only: no server with default settings has a lower one.
@@ -123,16 +118,12 @@ const OVERHEAD_MAX: u64 = 4 * 1024;
 
 /// Checks the size before the statement is sent: a server closes the connection when a message is too large, which looks like any
 /// other lost connection, so the unit of work would be repeated and fail again.
-pub(crate) async fn fits<DB: Database>(
-    connection: &mut DB::Connection,
-    what: &'static str,
-    bytes: usize,
-) -> Result<(), SqlError> {
+pub(crate) async fn fits(connection: &mut Connection, what: &'static str, bytes: usize) -> Result<(), SqlError> {
     if bytes <= UNCHECKED_MAX || !guard("large_effects_are_refused") {
         return Ok(());
     }
     let bytes = bytes as u64;
-    match DB::message_bytes_max(connection).await? {
+    match connection.message_bytes_max().await? {
         Some(limit) if bytes.saturating_add(OVERHEAD_MAX) > limit => Err(SqlError::TooLarge { what, bytes, limit }),
         _ => Ok(()),
     }
@@ -149,11 +140,11 @@ pub(crate) fn largest_body<'a>(puts: impl Iterator<Item = &'a JobPut>) -> usize 
 }
 
 /// Notifies relays in the transaction itself, if the program has requested that and there are ordered messages.
-async fn notify<DB: Database>(connection: &mut DB::Connection, effects: &Effects) -> Result<(), sqlx::Error> {
+async fn notify(connection: &mut Connection, effects: &Effects) -> Result<(), sqlx::Error> {
     let is_requested = effects.shared.wake_up() == WakeUp::WithCommit && !effects.ordered.is_empty();
-    match DB::NOTIFY {
+    match connection.dialect().notify {
         Some(statement) if is_requested && guard("commit_carries_notification") => {
-            DB::execute(connection, statement, &[]).await.map(drop)
+            connection.execute(statement, &[]).await.map(drop)
         }
         _ => Ok(()),
     }
@@ -161,18 +152,15 @@ async fn notify<DB: Database>(connection: &mut DB::Connection, effects: &Effects
 
 /// The names are sorted, so that two units of work that change the same jobs cannot deadlock.
 #[cfg(feature = "queue")]
-pub(crate) async fn take_versions<DB: Database>(
-    connection: &mut DB::Connection,
-    puts: &mut [JobPut],
-) -> Result<(), sqlx::Error> {
+pub(crate) async fn take_versions(connection: &mut Connection, puts: &mut [JobPut]) -> Result<(), sqlx::Error> {
     puts.sort_by(|one, other| (&one.topic, one.id).cmp(&(&other.topic, other.id)));
     for put in puts.iter_mut().filter(|put| put.version == 0) {
         let name = [Value::Text(&put.topic), Value::Bytes(&put.id.0)];
-        let row = if DB::KIND == Kind::MySql {
-            DB::execute(connection, VERSION_MYSQL.text::<DB>(), &name).await?;
-            Row::<DB>::first(connection, &VERSION_OF, &name).await?
+        let row = if connection.dialect().kind == Kind::MySql {
+            VERSION_MYSQL.execute(connection, &name).await?;
+            Row::first(connection, &VERSION_OF, &name).await?
         } else {
-            Row::<DB>::first(connection, &VERSION_RETURNING, &name).await?
+            Row::first(connection, &VERSION_RETURNING, &name).await?
         };
         put.version = row.map_or(Ok(0), |row| row.count(0))?.max(1);
     }
@@ -181,11 +169,7 @@ pub(crate) async fn take_versions<DB: Database>(
 
 /// Takes the next sequences of each key under the lock of the key's row, which is held until the commit: transactions commit in the
 /// order of their sequences. The keys are sorted, for the same reason.
-async fn take_sequences<DB: Database>(
-    connection: &mut DB::Connection,
-    work: WorkId,
-    messages: &[Message],
-) -> Result<(), sqlx::Error> {
+async fn take_sequences(connection: &mut Connection, work: WorkId, messages: &[Message]) -> Result<(), sqlx::Error> {
     let mut by_key: BTreeMap<(&str, &str), Vec<&Message>> = BTreeMap::new();
     for message in messages {
         let key = message.key.as_deref().unwrap_or_default();
@@ -195,11 +179,11 @@ async fn take_sequences<DB: Database>(
         let count = Value::count(messages.len() as u64);
         let name = [Value::Text(topic), Value::Text(key)];
         let taken = [name[0], name[1], count];
-        let row = if DB::KIND == Kind::MySql {
-            DB::execute(connection, SEQUENCE_MYSQL.text::<DB>(), &taken).await?;
-            Row::<DB>::first(connection, &SEQUENCE_OF, &name).await?
+        let row = if connection.dialect().kind == Kind::MySql {
+            SEQUENCE_MYSQL.execute(connection, &taken).await?;
+            Row::first(connection, &SEQUENCE_OF, &name).await?
         } else {
-            Row::<DB>::first(connection, &SEQUENCE_RETURNING, &taken).await?
+            Row::first(connection, &SEQUENCE_RETURNING, &taken).await?
         };
         let last = row.map_or(Ok(0), |row| row.count(0))?;
         let first = (last + 1).saturating_sub(messages.len() as u64);
@@ -213,7 +197,7 @@ async fn take_sequences<DB: Database>(
                 Value::Bytes(&message.payload),
                 Value::Bytes(&headers),
             ];
-            DB::execute(connection, ORDERED.text::<DB>(), &values).await?;
+            ORDERED.execute(connection, &values).await?;
         }
     }
     Ok(())

@@ -104,7 +104,7 @@ impl<T, C> StreamBuilder<T, C> {
     /// [`losses`]: crate::stream::admin::StreamAdmin::losses
     #[cfg(feature = "sql")]
     pub fn sql<DB: crate::sql::Database>(mut self, pool: &sqlx::Pool<DB>) -> Self {
-        self.table = Some(Arc::new(SqlTable(pool.clone())));
+        self.table = Some(Arc::new(SqlTable(DB::erased(pool))));
         self
     }
 }

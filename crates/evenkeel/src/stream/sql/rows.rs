@@ -2,14 +2,14 @@
 //! Statements called `.._WITHOUT_..` lack one condition, for tests that must fail without it.
 
 use super::table::{GroupRow, Loss, Placed, StreamTable, Unplaced};
+use crate::sql::SqlError;
+use crate::sql::database::{Connection, Pool, Row, Statement, Value, class_of_error};
 use crate::sql::relay::begin;
-use crate::sql::{Database, Row, SqlError, Statement, Value};
 use async_trait::async_trait;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::id::EntryId;
 use evenkeel_protocol::stream::name::GroupName;
 use evenkeel_protocol::stream::steps::Mode;
-use sqlx::Pool;
 use std::collections::BTreeMap;
 
 /// How often a transaction is tried that the database aborts because of a conflict.
@@ -93,13 +93,13 @@ static LOSSES: Statement = Statement::new(
 );
 
 /// The rows in the database of one pool.
-pub(crate) struct SqlTable<DB: Database>(pub(crate) Pool<DB>);
+pub(crate) struct SqlTable(pub(crate) Pool);
 
-impl<DB: Database> SqlTable<DB> {
+impl SqlTable {
     async fn try_add_group(&self, topic: &str, incarnation: u64, rows: &[GroupRow]) -> Result<bool, sqlx::Error> {
         let mut connection = self.0.acquire().await?;
-        let mut transaction = begin::<DB>(&mut connection).await?;
-        if !is_current::<DB>(&mut transaction, topic, incarnation).await? {
+        let mut transaction = begin(&mut connection).await?;
+        if !is_current(&mut *transaction, topic, incarnation).await? {
             return Ok(false);
         }
         for row in rows {
@@ -114,7 +114,7 @@ impl<DB: Database> SqlTable<DB> {
                 Value::count(row.unsettled),
                 Value::count(row.dead_letters),
             ];
-            DB::execute(&mut transaction, ADD.text::<DB>(), &values).await?;
+            ADD.execute(&mut *transaction, &values).await?;
         }
         transaction.commit().await?;
         Ok(true)
@@ -128,8 +128,8 @@ impl<DB: Database> SqlTable<DB> {
         placed: &[Placed],
     ) -> Result<bool, sqlx::Error> {
         let mut connection = self.0.acquire().await?;
-        let mut transaction = begin::<DB>(&mut connection).await?;
-        if !is_current::<DB>(&mut transaction, topic, incarnation).await? {
+        let mut transaction = begin(&mut connection).await?;
+        if !is_current(&mut *transaction, topic, incarnation).await? {
             return Ok(false);
         }
         let advance = if guard("stream_checkpoint_rises") { &ADVANCE } else { &ADVANCE_WITHOUT_ORDER };
@@ -137,9 +137,9 @@ impl<DB: Database> SqlTable<DB> {
             let [group, part] = name_of(row);
             let (ms, sequence) = (Value::count(row.checkpoint.ms), Value::count(row.checkpoint.sequence));
             let counts = [Value::count(row.unsettled), Value::count(row.dead_letters), Value::Text(topic), group, part];
-            DB::execute(&mut transaction, COUNT.text::<DB>(), &counts).await?;
+            COUNT.execute(&mut *transaction, &counts).await?;
             let values = [ms, sequence, Value::Text(topic), group, part, ms, ms, sequence];
-            DB::execute(&mut transaction, advance.text::<DB>(), &values).await?;
+            advance.execute(&mut *transaction, &values).await?;
         }
         for Placed { entries, partition, tail } in placed {
             let values = [
@@ -150,13 +150,13 @@ impl<DB: Database> SqlTable<DB> {
                 Value::Text(&entries.key),
                 Value::count(entries.until),
             ];
-            DB::execute(&mut transaction, PLACE.text::<DB>(), &values).await?;
+            PLACE.execute(&mut *transaction, &values).await?;
         }
         // Read inside the transaction, which has locked the row of the stream: no group is added meanwhile.
-        for (part, until) in settled_by_all(groups_in::<DB>(&mut transaction, topic).await?) {
+        for (part, until) in settled_by_all(groups_in(&mut *transaction, topic).await?) {
             let (ms, sequence) = (Value::count(until.ms), Value::count(until.sequence));
             let values = [Value::Text(topic), Value::Int(part.into()), ms, ms, sequence];
-            DB::execute(&mut transaction, PURGE.text::<DB>(), &values).await?;
+            PURGE.execute(&mut *transaction, &values).await?;
         }
         transaction.commit().await?;
         Ok(true)
@@ -165,21 +165,21 @@ impl<DB: Database> SqlTable<DB> {
     async fn try_begin_again(&self, topic: &str, incarnation: u64) -> Result<Option<Loss>, sqlx::Error> {
         let name = [Value::Text(topic)];
         let mut connection = self.0.acquire().await?;
-        let mut transaction = begin::<DB>(&mut connection).await?;
+        let mut transaction = begin(&mut connection).await?;
         // Waits for relays that are recording entries of the stream as sent, and holds back later ones.
         let seen = [Value::Text(topic), Value::count(incarnation)];
-        let is_first = DB::execute(&mut transaction, NEXT_INCARNATION.text::<DB>(), &seen).await? > 0;
+        let is_first = NEXT_INCARNATION.execute(&mut *transaction, &seen).await? > 0;
         if !is_first && guard("stream_recovery_begun_once") {
             return Ok(None);
         }
-        let row = Row::<DB>::first(&mut transaction, &STREAM, &name).await?.ok_or(sqlx::Error::RowNotFound)?;
-        let (incarnation, groups) = (row.count(1)?, groups_in::<DB>(&mut transaction, topic).await?);
+        let row = Row::first(&mut *transaction, &STREAM, &name).await?.ok_or(sqlx::Error::RowNotFound)?;
+        let (incarnation, groups) = (row.count(1)?, groups_in(&mut *transaction, topic).await?);
         if guard("stream_loss_ends_claims") {
-            DB::execute(&mut transaction, UNCLAIM.text::<DB>(), &name).await?;
+            UNCLAIM.execute(&mut *transaction, &name).await?;
         }
-        DB::execute(&mut transaction, SEND_AGAIN.text::<DB>(), &name).await?;
-        let sent_again = DB::execute(&mut transaction, MOVE_BACK.text::<DB>(), &name).await?;
-        DB::execute(&mut transaction, CLEAR.text::<DB>(), &name).await?;
+        SEND_AGAIN.execute(&mut *transaction, &name).await?;
+        let sent_again = MOVE_BACK.execute(&mut *transaction, &name).await?;
+        CLEAR.execute(&mut *transaction, &name).await?;
         let mut unsettled: BTreeMap<u16, u64> = BTreeMap::new();
         for row in &groups {
             let most = unsettled.entry(row.partition).or_default();
@@ -195,31 +195,27 @@ impl<DB: Database> SqlTable<DB> {
         // The first incarnation is the creation of the stream.
         if incarnation > 1 {
             let counts = [incarnation, sent_again, loss.unsettled, loss.dead_letters].map(Value::count);
-            DB::execute(&mut transaction, NOTE_LOSS.text::<DB>(), &[&name[..], &counts].concat()).await?;
+            NOTE_LOSS.execute(&mut *transaction, &[&name[..], &counts].concat()).await?;
         }
-        DB::execute(&mut transaction, NOTHING_UNSETTLED.text::<DB>(), &name).await?;
+        NOTHING_UNSETTLED.execute(&mut *transaction, &name).await?;
         transaction.commit().await?;
         Ok(Some(loss))
     }
 }
 
 /// Locks the row of the stream; returns whether this is its incarnation.
-async fn is_current<DB: Database>(
-    connection: &mut DB::Connection,
-    topic: &str,
-    incarnation: u64,
-) -> Result<bool, sqlx::Error> {
+async fn is_current(connection: &mut Connection, topic: &str, incarnation: u64) -> Result<bool, sqlx::Error> {
     let current = if guard("stream_save_fenced") { &CURRENT } else { &CURRENT_WITHOUT_INCARNATION };
     let values = [Value::Text(topic), Value::count(incarnation)];
-    Ok(DB::execute(connection, current.text::<DB>(), &values).await? > 0)
+    Ok(current.execute(connection, &values).await? > 0)
 }
 
-async fn groups_in<DB: Database>(connection: &mut DB::Connection, topic: &str) -> Result<Vec<GroupRow>, sqlx::Error> {
-    let rows = Row::<DB>::all(connection, &GROUPS, &[Value::Text(topic)]).await?;
-    rows.iter().map(group_row::<DB>).collect()
+async fn groups_in(connection: &mut Connection, topic: &str) -> Result<Vec<GroupRow>, sqlx::Error> {
+    let rows = Row::all(connection, &GROUPS, &[Value::Text(topic)]).await?;
+    rows.iter().map(group_row).collect()
 }
 
-fn group_row<DB: Database>(row: &Row<DB>) -> Result<GroupRow, sqlx::Error> {
+fn group_row(row: &Row) -> Result<GroupRow, sqlx::Error> {
     let wrong = |what: String| sqlx::Error::Decode(what.into());
     Ok(GroupRow {
         group: GroupName::new(&row.text(0)?).map_err(|error| wrong(error.to_string()))?,
@@ -262,7 +258,7 @@ macro_rules! repeated {
         let mut tries = 1;
         loop {
             match $attempt.await {
-                Err(error) if tries < TRIES && DB::class_of_error(&error).is_contention() => tries += 1,
+                Err(error) if tries < TRIES && class_of_error(&error).is_contention() => tries += 1,
                 answer => break Ok(answer?),
             }
         }
@@ -270,10 +266,9 @@ macro_rules! repeated {
 }
 
 #[async_trait]
-impl<DB: Database> StreamTable for SqlTable<DB> {
+impl StreamTable for SqlTable {
     fn place(&self) -> usize {
-        // A pool has no name. It keeps its options as long as it lives, so their address identifies it.
-        std::sync::Arc::as_ptr(&self.0.connect_options()) as usize
+        self.0.place()
     }
 
     async fn register(&self, topic: &str, partitions: u16) -> Result<u16, SqlError> {
@@ -294,7 +289,7 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
 
     async fn groups(&self, topic: &str) -> Result<Vec<GroupRow>, SqlError> {
         let rows = GROUPS.read(&self.0, &[Value::Text(topic)]).await?;
-        Ok(rows.iter().map(group_row::<DB>).collect::<Result<_, _>>()?)
+        Ok(rows.iter().map(group_row).collect::<Result<_, _>>()?)
     }
 
     async fn add_group(&self, topic: &str, incarnation: u64, rows: &[GroupRow]) -> Result<bool, SqlError> {
@@ -307,7 +302,7 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
 
     async fn unplaced(&self, topic: &str, limit: usize) -> Result<Vec<Unplaced>, SqlError> {
         let rows = UNPLACED.read(&self.0, &[Value::Text(topic), Value::count(limit as u64)]).await?;
-        let row = |row: Row<DB>| Ok(Unplaced { key: row.text(0)?, until: row.count(1)? });
+        let row = |row: Row| Ok(Unplaced { key: row.text(0)?, until: row.count(1)? });
         Ok(rows.into_iter().map(row).collect::<Result<_, sqlx::Error>>()?)
     }
 
@@ -328,7 +323,7 @@ impl<DB: Database> StreamTable for SqlTable<DB> {
 
     async fn losses(&self, topic: &str, limit: usize) -> Result<Vec<Loss>, SqlError> {
         let rows = LOSSES.read(&self.0, &[Value::Text(topic), Value::count(limit as u64)]).await?;
-        let row = |row: Row<DB>| {
+        let row = |row: Row| {
             let (incarnation, at, sent_again) = (row.count(0)?, row.count(1)?, row.count(2)?);
             Ok(Loss { incarnation, at, sent_again, unsettled: row.count(3)?, dead_letters: row.count(4)? })
         };

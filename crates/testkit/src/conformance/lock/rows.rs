@@ -73,8 +73,8 @@ impl Rows<Postgres> {
 
 impl<DB: Database> Rows<DB> {
     /// A lock with the name `name`. Its time continues where the last story's ended.
-    pub fn rig(&self, name: &str) -> Result<Rig<RowLock<DB>>> {
-        let locks = RowLock::new(self.pool.clone(), Clock::system());
+    pub fn rig(&self, name: &str) -> Result<Rig<RowLock>> {
+        let locks = RowLock::new(&self.pool, Clock::system());
         let time = ServerTime::OnConnections(Arc::clone(&self.now));
         Ok(Rig { locks, time, name: LockName::new(name)?, _redis: None })
     }

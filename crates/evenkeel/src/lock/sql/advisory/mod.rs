@@ -11,9 +11,9 @@ use crate::lock::exclusive::{BoxFuture, ExclusiveGuard, ExclusiveLocks};
 use crate::lock::hold::guard::{Guard, ReleaseOutcome};
 use crate::lock::store::locks::Locks;
 use crate::sql::Database;
+use crate::sql::database::Pool;
 use evenkeel_protocol::lock::error::{LockError, Lost};
 use evenkeel_protocol::lock::steps::Fence;
-use sqlx::Pool;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -51,13 +51,13 @@ impl AdvisoryDatabase for sqlx::Postgres {}
 /// [`Keel::advisory_locks`]: crate::Keel::advisory_locks
 /// [`Keel::row_locks`]: crate::Keel::row_locks
 /// [`Keel::lock`]: crate::Keel::lock
-pub struct AdvisoryLocks<DB: AdvisoryDatabase> {
+pub struct AdvisoryLocks<DB> {
     locks: Locks,
     database: PhantomData<fn() -> DB>,
 }
 
-impl<DB: AdvisoryDatabase> AdvisoryLocks<DB> {
-    pub(crate) fn new(locks: &Locks, pool: &Pool<DB>) -> Self {
+impl<DB> AdvisoryLocks<DB> {
+    pub(crate) fn new(locks: &Locks, pool: &Pool) -> Self {
         Self { locks: locks.other(pool, AdvisorySteps::new), database: PhantomData }
     }
 
@@ -83,7 +83,7 @@ impl<DB: AdvisoryDatabase> AdvisoryLocks<DB> {
     }
 }
 
-impl<DB: AdvisoryDatabase> ExclusiveLocks for AdvisoryLocks<DB> {
+impl<DB> ExclusiveLocks for AdvisoryLocks<DB> {
     fn acquire<'a>(
         &'a self,
         name: &'a str,
@@ -170,13 +170,13 @@ impl ExclusiveGuard for AdvisoryGuard {
 }
 
 // Not derived, because the database need not be `Clone` or `Debug`.
-impl<DB: AdvisoryDatabase> Clone for AdvisoryLocks<DB> {
+impl<DB> Clone for AdvisoryLocks<DB> {
     fn clone(&self) -> Self {
         Self { locks: self.locks.clone(), database: PhantomData }
     }
 }
 
-impl<DB: AdvisoryDatabase> fmt::Debug for AdvisoryLocks<DB> {
+impl<DB> fmt::Debug for AdvisoryLocks<DB> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AdvisoryLocks").finish_non_exhaustive()
     }

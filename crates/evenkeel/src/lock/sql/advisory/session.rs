@@ -1,12 +1,10 @@
 //! A connection outside the pool that may hold one advisory lock.
 
-use super::AdvisoryDatabase;
 use crate::lock::fence::end_when_quiet;
-use crate::sql::{Kind, Row, Statement, Value};
+use crate::sql::database::{Connection, Kind, Pool, Row, Statement, Value};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::name::LockName;
 use sha2::{Digest, Sha256};
-use sqlx::{ConnectOptions, Connection, Pool};
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -37,24 +35,20 @@ static QUIET_POSTGRES: Statement =
     Statement::new("SELECT set_config('idle_session_timeout', ?, false), set_config('lock_timeout', '1000', false)");
 
 /// A connection outside the pool. Dropping it closes it, and the server releases its lock.
-pub(super) struct Session<DB: AdvisoryDatabase> {
-    connection: DB::Connection,
+pub(super) struct Session {
+    connection: Box<Connection>,
     /// The name of the database, where the server has locks for all of them together.
     database: String,
     /// Its place among the connections that this process may have for advisory locks.
     _place: OwnedSemaphorePermit,
 }
 
-impl<DB: AdvisoryDatabase> Session<DB> {
+impl Session {
     /// Connects. The server closes the connection once it has been idle for `lease`, or a little longer.
-    pub(super) async fn open(
-        pool: &Pool<DB>,
-        place: OwnedSemaphorePermit,
-        lease: Duration,
-    ) -> Result<Self, sqlx::Error> {
-        let mut connection = pool.connect_options().connect().await?;
-        let database = match DB::KIND {
-            Kind::MySql => Row::<DB>::first(&mut connection, &DATABASE_MYSQL, &[]).await?,
+    pub(super) async fn open(pool: &Pool, place: OwnedSemaphorePermit, lease: Duration) -> Result<Self, sqlx::Error> {
+        let mut connection = pool.connect().await?;
+        let database = match connection.dialect().kind {
+            Kind::MySql => Row::first(&mut *connection, &DATABASE_MYSQL, &[]).await?,
             Kind::Postgres | Kind::Sqlite => None,
         };
         let database = database.map_or(Ok(String::new()), |row| row.text(0))?;
@@ -67,12 +61,12 @@ impl<DB: AdvisoryDatabase> Session<DB> {
         if !guard("advisory_lock_quiet_ends") {
             return Ok(());
         }
-        match DB::KIND {
+        match self.connection.dialect().kind {
             Kind::Postgres => {
                 let ms = lease.as_millis().max(1).to_string();
-                Row::<DB>::all(&mut self.connection, &QUIET_POSTGRES, &[Value::Text(&ms)]).await.map(drop)
+                Row::all(&mut *self.connection, &QUIET_POSTGRES, &[Value::Text(&ms)]).await.map(drop)
             }
-            Kind::MySql | Kind::Sqlite => end_when_quiet::<DB>(&mut self.connection, lease).await,
+            Kind::MySql | Kind::Sqlite => end_when_quiet(&mut *self.connection, lease).await,
         }
     }
 
@@ -98,8 +92,8 @@ impl<DB: AdvisoryDatabase> Session<DB> {
     /// Releases the lock; returns whether it was held.
     pub(super) async fn unlock(&mut self, name: &LockName) -> Result<bool, sqlx::Error> {
         let was_held = self.ask([&UNLOCK_MYSQL, &UNLOCK_POSTGRES], name).await?;
-        if DB::KIND == Kind::Postgres {
-            Row::<DB>::all(&mut self.connection, &UNLOCK_ALL_POSTGRES, &[]).await?;
+        if self.connection.dialect().kind == Kind::Postgres {
+            Row::all(&mut *self.connection, &UNLOCK_ALL_POSTGRES, &[]).await?;
         }
         Ok(was_held)
     }
@@ -113,11 +107,11 @@ impl<DB: AdvisoryDatabase> Session<DB> {
 
     async fn ask(&mut self, statements: [&'static Statement; 2], name: &LockName) -> Result<bool, sqlx::Error> {
         let [mysql, postgres] = statements;
-        let row = if DB::KIND == Kind::Postgres {
-            Row::<DB>::first(&mut self.connection, postgres, &[Value::Int(number(name))]).await?
+        let row = if self.connection.dialect().kind == Kind::Postgres {
+            Row::first(&mut *self.connection, postgres, &[Value::Int(number(name))]).await?
         } else {
             let hash = hash(&self.database, name);
-            Row::<DB>::first(&mut self.connection, mysql, &[Value::Text(&hash)]).await?
+            Row::first(&mut *self.connection, mysql, &[Value::Text(&hash)]).await?
         };
         Ok(row.map_or(Ok(0), |row| row.int(0))? > 0)
     }

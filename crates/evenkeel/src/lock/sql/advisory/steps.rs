@@ -1,12 +1,12 @@
 //! The steps of advisory locks. The lease is the connection: the server closes a connection that is idle for the length of the lease, and
 //! each renewal checks that the connection still holds the lock.
 
-use super::AdvisoryDatabase;
 use super::session::Session;
 use super::shared::{Found, Holding, Shared};
 use super::waiter::Waiter;
 use crate::lock::sql::bounded;
 use crate::sql::SqlError;
+use crate::sql::database::Pool;
 use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_link::clock::{Clock, Moment};
@@ -16,7 +16,6 @@ use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::{
     Acquire, Acquired, Fence, Holder, LockSteps, Release, Released, Renewed, WakeListener, check,
 };
-use sqlx::Pool;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,20 +29,20 @@ const ASK_THE_SERVER: &str =
     "the library cannot list advisory locks; query `pg_locks` or `performance_schema.metadata_locks`";
 
 /// The steps on one server.
-pub(super) struct AdvisorySteps<DB: AdvisoryDatabase> {
-    pool: Pool<DB>,
+pub(super) struct AdvisorySteps {
+    pool: Pool,
     clock: Clock,
-    shared: Arc<Shared<DB>>,
+    shared: Arc<Shared>,
 }
 
-impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
-    pub(super) fn new(pool: Pool<DB>, clock: Clock) -> Self {
-        let shared = Arc::new(Shared::new(pool.options().get_max_connections()));
+impl AdvisorySteps {
+    pub(super) fn new(pool: Pool, clock: Clock) -> Self {
+        let shared = Arc::new(Shared::new(pool.connections_max()));
         Self { pool, clock, shared }
     }
 
     /// A connection that holds the lock; `None` if another connection has it.
-    async fn session(&self, name: &LockName, lease: Duration) -> Result<Option<Session<DB>>, sqlx::Error> {
+    async fn session(&self, name: &LockName, lease: Duration) -> Result<Option<Session>, sqlx::Error> {
         match self.shared.take(name) {
             Found::Waiting => Ok(None),
             Found::Granted(mut session) => {
@@ -66,7 +65,7 @@ impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
 
     /// Whether the holder's connection still has the lock. Runs in a task of its own, so that a dropped caller does not interrupt the
     /// statement.
-    async fn is_held(&self, name: &LockName, holding: Arc<Holding<DB>>) -> Result<bool, LockError> {
+    async fn is_held(&self, name: &LockName, holding: Arc<Holding>) -> Result<bool, LockError> {
         let (clock, name) = (self.clock.clone(), name.clone());
         let asked = evenkeel_link::support::spawn(async move {
             let mut session = holding.session.lock().await;
@@ -87,7 +86,7 @@ impl<DB: AdvisoryDatabase> AdvisorySteps<DB> {
 }
 
 #[async_trait]
-impl<DB: AdvisoryDatabase> LockSteps for AdvisorySteps<DB> {
+impl LockSteps for AdvisorySteps {
     async fn acquire(&self, name: &LockName, call: &Acquire) -> Result<Acquired, LockError> {
         LockSteps::check(self, call)?;
         let now = self.clock.now();
@@ -190,7 +189,7 @@ fn granted(lease_left_ms: u64) -> Acquired {
 }
 
 /// The remaining time of a lease that counts from `now`, up to the limit of the hold.
-fn lease<DB: AdvisoryDatabase>(lease_ms: u64, holding: &Holding<DB>, now: Moment) -> u64 {
+fn lease(lease_ms: u64, holding: &Holding, now: Moment) -> u64 {
     let left = holding.limit.map(|limit| ms(limit.since(now)));
     left.map_or(lease_ms, |left| left.min(lease_ms))
 }

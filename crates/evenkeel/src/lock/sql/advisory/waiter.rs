@@ -1,14 +1,13 @@
 //! Waits in the server's queue for a lock, on a connection that then holds it.
 
-use super::AdvisoryDatabase;
 use super::session::Session;
 use super::shared::Shared;
+use crate::sql::database::Pool;
 use async_trait::async_trait;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::steps::{Call, WakeListener};
-use sqlx::Pool;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
@@ -23,18 +22,18 @@ const PAUSE: Duration = Duration::from_millis(100);
 const IDLE_ROUNDS_MAX: u32 = 2;
 
 /// Waits in the queue for one name while a task of this process waits for the lock.
-pub(super) struct Waiter<DB: AdvisoryDatabase> {
-    shared: Arc<Shared<DB>>,
-    pool: Pool<DB>,
+pub(super) struct Waiter {
+    shared: Arc<Shared>,
+    pool: Pool,
     clock: Clock,
     name: LockName,
     is_requested: Arc<AtomicBool>,
     task: Option<(AbortHandle, watch::Receiver<bool>)>,
 }
 
-impl<DB: AdvisoryDatabase> Waiter<DB> {
+impl Waiter {
     /// Begins to wait in the server's queue, so that no later release is missed. Needs a runtime.
-    pub(super) fn start(shared: Arc<Shared<DB>>, pool: Pool<DB>, clock: Clock, name: LockName) -> Self {
+    pub(super) fn start(shared: Arc<Shared>, pool: Pool, clock: Clock, name: LockName) -> Self {
         let mut waiter = Self { shared, pool, clock, name, is_requested: Arc::default(), task: None };
         waiter.wait();
         waiter
@@ -67,7 +66,7 @@ impl<DB: AdvisoryDatabase> Waiter<DB> {
 }
 
 #[async_trait]
-impl<DB: AdvisoryDatabase> WakeListener for Waiter<DB> {
+impl WakeListener for Waiter {
     async fn called(&mut self, _process: Token) -> Call {
         if !self.shared.is_granted(&self.name) {
             let mut over = self.wait();
@@ -78,7 +77,7 @@ impl<DB: AdvisoryDatabase> WakeListener for Waiter<DB> {
     }
 }
 
-impl<DB: AdvisoryDatabase> Drop for Waiter<DB> {
+impl Drop for Waiter {
     fn drop(&mut self) {
         if let Some((task, _)) = &self.task {
             task.abort();
@@ -88,8 +87,8 @@ impl<DB: AdvisoryDatabase> Drop for Waiter<DB> {
 }
 
 /// The waiting task.
-struct Waiting<DB: AdvisoryDatabase> {
-    shared: Arc<Shared<DB>>,
+struct Waiting {
+    shared: Arc<Shared>,
     clock: Clock,
     name: LockName,
     is_requested: Arc<AtomicBool>,
@@ -97,8 +96,8 @@ struct Waiting<DB: AdvisoryDatabase> {
     end: watch::Sender<bool>,
 }
 
-impl<DB: AdvisoryDatabase> Waiting<DB> {
-    async fn run(self, pool: &Pool<DB>) {
+impl Waiting {
+    async fn run(self, pool: &Pool) {
         match self.wait(pool).await {
             Ok(Some(session)) => self.shared.grant(&self.name, self.me, session),
             Ok(None) => {}
@@ -110,7 +109,7 @@ impl<DB: AdvisoryDatabase> Waiting<DB> {
     }
 
     /// The connection that holds the lock; `None` if no contender is left.
-    async fn wait(&self, pool: &Pool<DB>) -> Result<Option<Session<DB>>, sqlx::Error> {
+    async fn wait(&self, pool: &Pool) -> Result<Option<Session>, sqlx::Error> {
         let Some(place) = self.shared.place().await else { return Ok(None) };
         let mut session = Session::open(pool, place, QUIET).await?;
         let mut idle_rounds = 0;
@@ -125,7 +124,7 @@ impl<DB: AdvisoryDatabase> Waiting<DB> {
     }
 }
 
-impl<DB: AdvisoryDatabase> Drop for Waiting<DB> {
+impl Drop for Waiting {
     fn drop(&mut self) {
         self.shared.stop_waiting(&self.name, self.me);
         self.end.send_replace(true);

@@ -9,14 +9,14 @@ mod rows;
 
 use super::core::{Core, PassReport};
 use super::settings::unrouted_pause;
-use crate::sql::database::Database;
+use crate::sql::database::{Connection, PooledConnection};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::Effect;
-use crate::sql::work::Joined;
+use crate::sql::work::{join, seal};
 use evenkeel_link::support::{crash_point, guard};
 use ready::{NotReady, Topics};
 use rows::Inserted;
-use sqlx::pool::PoolConnection;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How many rows one transaction moves.
@@ -42,7 +42,7 @@ enum Plan {
 
 impl Intake {
     /// Moves the first rows. An error is logged and returned as none: units of work do not wait for these rows.
-    pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> PassReport {
+    pub(super) async fn run_once(&mut self, core: &Core) -> PassReport {
         match self.move_rows(core).await {
             Ok(report) => {
                 self.has_failed = false;
@@ -58,10 +58,10 @@ impl Intake {
         }
     }
 
-    async fn move_rows<DB: Database>(&mut self, core: &Core<DB>) -> Result<PassReport, SqlError> {
+    async fn move_rows(&mut self, core: &Core) -> Result<PassReport, SqlError> {
         let mut connection = core.connection().await?;
         let limit = if self.one_by_one { 1 } else { BATCH };
-        let found = core.within(rows::due(&mut connection, limit)).await?;
+        let found = core.within(rows::due(&mut *connection, limit)).await?;
         if found.is_empty() {
             self.one_by_one = false;
             return Ok(PassReport::idle(core.settings.poll.delay_max));
@@ -82,10 +82,10 @@ impl Intake {
     }
 
     /// After an error of the database that a repetition does not mend, finds the row that causes it, and parks it.
-    async fn isolate<DB: Database>(
+    async fn isolate(
         &mut self,
-        core: &Core<DB>,
-        connection: &mut PoolConnection<DB>,
+        core: &Core,
+        connection: &mut PooledConnection,
         mut planned: Vec<(Inserted, Plan)>,
         error: SqlError,
     ) -> Result<PassReport, SqlError> {
@@ -101,7 +101,7 @@ impl Intake {
 }
 
 /// Decides about a row before the transaction begins, because that asks Redis about topics.
-async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics) -> Plan {
+async fn plan(core: &Core, row: &Inserted, topics: &mut Topics) -> Plan {
     let requests = match requests::parse(&row.effects) {
         Ok(requests) => requests,
         Err(error) => return Plan::Park(error),
@@ -130,9 +130,9 @@ async fn plan<DB: Database>(core: &Core<DB>, row: &Inserted, topics: &mut Topics
 }
 
 /// Moves rows in one transaction: each is deleted, and inserted as a unit of work.
-async fn move_all<DB: Database>(
-    core: &Core<DB>,
-    connection: &mut PoolConnection<DB>,
+async fn move_all(
+    core: &Core,
+    connection: &mut PooledConnection,
     planned: &[(Inserted, Plan)],
 ) -> Result<PassReport, SqlError> {
     let mut transaction = super::rows::begin(connection).await?;
@@ -141,15 +141,15 @@ async fn move_all<DB: Database>(
         match plan {
             Plan::Wait(error) => {
                 let error = core.short(error);
-                let waiting = rows::postpone::<DB>(&mut transaction, row.id, unrouted_pause(row.age), &error);
+                let waiting = rows::postpone(&mut *transaction, row.id, unrouted_pause(row.age), &error);
                 waiting.await?;
                 report.unrouted += 1;
             }
             Plan::Move(effects) => {
-                report.parked += usize::from(!move_row(core, &mut transaction, row, Ok(effects)).await?);
+                report.parked += usize::from(!move_row(core, &mut *transaction, row, Ok(effects)).await?);
             }
             Plan::Park(error) => {
-                report.parked += usize::from(!move_row(core, &mut transaction, row, Err(error)).await?);
+                report.parked += usize::from(!move_row(core, &mut *transaction, row, Err(error)).await?);
             }
         }
     }
@@ -159,26 +159,26 @@ async fn move_all<DB: Database>(
 }
 
 /// Moves one row. Returns `false` if it is parked: its effects cannot be carried out as they stand.
-async fn move_row<DB: Database>(
-    core: &Core<DB>,
-    transaction: &mut DB::Connection,
+async fn move_row(
+    core: &Core,
+    transaction: &mut Connection,
     row: &Inserted,
     effects: Result<&[Effect], &str>,
 ) -> Result<bool, SqlError> {
-    if !rows::delete::<DB>(transaction, row.id).await? {
+    if !rows::delete(transaction, row.id).await? {
         // Another relay has moved it.
         return Ok(true);
     }
-    let mut joined = Joined::<DB>::join(&core.shared, transaction).await?;
+    let mut joined = join(Arc::clone(&core.shared), transaction).await?;
     let work = joined.id();
     let recorded = effects.map_err(str::to_owned).and_then(|effects| {
         effects.iter().try_for_each(|effect| joined.record(effect.clone()).map_err(|error| error.to_string()))
     });
     let error = match recorded {
-        Ok(()) => match joined.seal_on(transaction).await {
+        Ok(()) => match seal(joined, transaction).await {
             Ok(_sealed) => {
                 if guard("json_due_at_once") {
-                    rows::due_now::<DB>(transaction, work).await?;
+                    rows::due_now(transaction, work).await?;
                 }
                 return Ok(true);
             }
@@ -189,6 +189,6 @@ async fn move_row<DB: Database>(
     };
     let error = core.short(&format!("row {} of evenkeel_outbox_json: {error}", row.id));
     tracing::error!(%work, row = row.id, error, "effects of evenkeel_outbox_json are parked: see `evenkeel outbox park ls`");
-    rows::park::<DB>(transaction, work, &row.effects, &error).await?;
+    rows::park(transaction, work, &row.effects, &error).await?;
     Ok(false)
 }

@@ -7,7 +7,6 @@ use crate::cache::{Demand, check_name, check_span, keys_named};
 #[cfg(feature = "queue")]
 use crate::queue::{JobOperation, JobPut};
 use crate::sql::Message;
-use crate::sql::database::Database;
 use crate::sql::outbox::Effect;
 #[cfg(feature = "cache")]
 use crate::sql::outbox::effect::Invalidate;
@@ -49,7 +48,7 @@ pub(super) enum NotReady {
 impl Topics {
     /// Reads the entry of a topic.
     #[cfg(feature = "queue")]
-    pub(super) async fn look_up<DB: Database>(&mut self, core: &Core<DB>, topic: &str) -> Result<(), NotReady> {
+    pub(super) async fn look_up(&mut self, core: &Core, topic: &str) -> Result<(), NotReady> {
         if !self.read.contains_key(topic) {
             if let Some(error) = self.error.clone() {
                 return Err(NotReady::Unavailable(error));
@@ -71,7 +70,7 @@ impl Topics {
     }
 
     #[cfg(not(feature = "queue"))]
-    pub(super) async fn look_up<DB: Database>(&mut self, _core: &Core<DB>, topic: &str) -> Result<(), NotReady> {
+    pub(super) async fn look_up(&mut self, _core: &Core, topic: &str) -> Result<(), NotReady> {
         let sentence = format!("the relay was built without the feature `queue`, which the topic `{topic}` needs");
         std::future::ready(Err(NotReady::Unknown(sentence))).await
     }
@@ -79,8 +78,8 @@ impl Topics {
 
 /// Completes a request: one effect, or an invalidation of each key that a text names. The error says what is wrong with it.
 #[cfg_attr(not(feature = "queue"), expect(unused_variables, reason = "used by jobs"))]
-pub(super) fn of<DB: Database>(
-    core: &Core<DB>,
+pub(super) fn of(
+    core: &Core,
     row: &Inserted,
     request: EffectRequest<'_>,
     topics: &Topics,

@@ -1,9 +1,8 @@
 //! The statements on `evenkeel_outbox_json`.
 
-use crate::sql::database::{Database, Row, Statement, Value};
+use crate::sql::database::{Connection, Row, Statement, Value};
 use crate::sql::outbox::WorkId;
 use crate::sql::relay::rows::{CLAIM_BYTES_MAX, NEVER};
-use sqlx::pool::PoolConnection;
 use std::time::Duration;
 
 /// A row that a program has inserted.
@@ -36,12 +35,9 @@ static PARK: Statement = Statement::new(
 );
 
 /// The first due rows in the order of their ids, at most `limit`, and at most 16 MiB unless one row is larger.
-pub(super) async fn due<DB: Database>(
-    connection: &mut PoolConnection<DB>,
-    limit: usize,
-) -> Result<Vec<Inserted>, sqlx::Error> {
+pub(super) async fn due(connection: &mut Connection, limit: usize) -> Result<Vec<Inserted>, sqlx::Error> {
     let (mut found, mut bytes) = (Vec::new(), 0);
-    for row in Row::<DB>::all(connection, &DUE, &[Value::count(limit as u64)]).await? {
+    for row in Row::all(connection, &DUE, &[Value::count(limit as u64)]).await? {
         let (id, length) = (row.int(0)?, row.count(3)?);
         bytes += length;
         if !found.is_empty() && bytes > CLAIM_BYTES_MAX {
@@ -49,7 +45,7 @@ pub(super) async fn due<DB: Database>(
         }
         let effects = match row.optional_text(4)? {
             Some(effects) => effects,
-            None => match Row::<DB>::first(connection, &EFFECTS, &[Value::Int(id)]).await? {
+            None => match Row::first(connection, &EFFECTS, &[Value::Int(id)]).await? {
                 Some(row) => row.optional_text(1)?.unwrap_or_default(),
                 // Another relay has moved it.
                 None => continue,
@@ -63,33 +59,33 @@ pub(super) async fn due<DB: Database>(
 }
 
 /// Deletes a row. Returns `false` if another relay has moved it.
-pub(super) async fn delete<DB: Database>(connection: &mut DB::Connection, id: i64) -> Result<bool, sqlx::Error> {
-    Ok(DB::execute(connection, DELETE.text::<DB>(), &[Value::Int(id)]).await? == 1)
+pub(super) async fn delete(connection: &mut Connection, id: i64) -> Result<bool, sqlx::Error> {
+    Ok(DELETE.execute(connection, &[Value::Int(id)]).await? == 1)
 }
 
 /// Postpones a row by `pause`, and records why.
-pub(super) async fn postpone<DB: Database>(
-    connection: &mut DB::Connection,
+pub(super) async fn postpone(
+    connection: &mut Connection,
     id: i64,
     pause: Duration,
     error: &str,
 ) -> Result<(), sqlx::Error> {
     let pause = Value::count(evenkeel_link::support::ms(pause));
-    DB::execute(connection, POSTPONE.text::<DB>(), &[pause, Value::Text(error), Value::Int(id)]).await.map(drop)
+    POSTPONE.execute(connection, &[pause, Value::Text(error), Value::Int(id)]).await.map(drop)
 }
 
 /// Makes the row of a unit of work due now.
-pub(super) async fn due_now<DB: Database>(connection: &mut DB::Connection, work: WorkId) -> Result<(), sqlx::Error> {
-    DB::execute(connection, DUE_NOW.text::<DB>(), &[Value::Bytes(&work.0)]).await.map(drop)
+pub(super) async fn due_now(connection: &mut Connection, work: WorkId) -> Result<(), sqlx::Error> {
+    DUE_NOW.execute(connection, &[Value::Bytes(&work.0)]).await.map(drop)
 }
 
 /// Parks the row of a unit of work, with the JSON in place of its effects.
-pub(super) async fn park<DB: Database>(
-    connection: &mut DB::Connection,
+pub(super) async fn park(
+    connection: &mut Connection,
     work: WorkId,
     effects: &str,
     error: &str,
 ) -> Result<(), sqlx::Error> {
     let values = [Value::Bytes(effects.as_bytes()), Value::count(NEVER), Value::Text(error), Value::Bytes(&work.0)];
-    DB::execute(connection, PARK.text::<DB>(), &values).await.map(drop)
+    PARK.execute(connection, &values).await.map(drop)
 }

@@ -1,12 +1,13 @@
 //! Releases parked rows, makes waiting rows due, and deletes rows that are done.
 
 use super::Outbox;
-use crate::sql::database::{Database, LIST_MAX, Lists, Row, Statement, Value};
+use crate::sql::database::{LIST_MAX, Lists, Pool, Row, Statement, Value};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::WorkId;
 use crate::sql::relay::rows::begin;
 use crate::sql::relay::settings::RETENTION_MIN;
 use evenkeel_link::support::ms;
+use futures_util::future::BoxFuture;
 use std::future::Future;
 use std::time::Duration;
 
@@ -56,17 +57,13 @@ static OLD: Statement = Statement::new(
 );
 static DELETE: Lists = Lists::new("DELETE FROM evenkeel_outbox WHERE state IN (2, 3) AND id IN (..)");
 
-impl<DB: Database> Outbox<DB> {
+impl<DB> Outbox<DB> {
     /// Releases a parked unit of work. Returns `false` if it is not parked.
     ///
     /// # Errors
     /// [`SqlError`] of the database.
     pub fn release(&self, work: WorkId, how: ParkedDecision) -> impl Future<Output = Result<bool, SqlError>> + Send {
-        let outbox = self.clone();
-        async move {
-            let statement = if how == ParkedDecision::Resend { &RESEND } else { &SKIP };
-            Ok(statement.run(&outbox.pool, &[Value::Bytes(&work.0)]).await? > 0)
-        }
+        release(self.pool.clone(), work, how)
     }
 
     /// Releases a parked key. Returns `false` if it is not parked. With [`ParkedDecision::Skip`] the message that could not be sent is
@@ -80,17 +77,7 @@ impl<DB: Database> Outbox<DB> {
         key: &str,
         how: ParkedDecision,
     ) -> impl Future<Output = Result<bool, SqlError>> + Send {
-        let (outbox, topic, key) = (self.clone(), topic.to_owned(), key.to_owned());
-        async move {
-            let name = [Value::Text(&topic), Value::Text(&key)];
-            match how {
-                ParkedDecision::Resend => {
-                    RESEND_MESSAGE.run(&outbox.pool, &[name, name].concat()).await?;
-                    Ok(RESEND_KEY.run(&outbox.pool, &name).await? > 0)
-                }
-                ParkedDecision::Skip => outbox.skip(&name).await,
-            }
-        }
+        release_key(self.pool.clone(), topic.to_owned(), key.to_owned(), how)
     }
 
     /// Makes all units of work and keys that wait for their next attempt due now, for example after the cause of the failures was
@@ -99,8 +86,7 @@ impl<DB: Database> Outbox<DB> {
     /// # Errors
     /// [`SqlError`] of the database.
     pub fn retry(&self) -> impl Future<Output = Result<u64, SqlError>> + Send {
-        let outbox = self.clone();
-        async move { Ok(RETRY.run(&outbox.pool, &[]).await? + RETRY_KEYS.run(&outbox.pool, &[]).await?) }
+        retry(self.pool.clone())
     }
 
     /// Deletes units of work that have been done for longer than `age` (at least ten minutes, because a row decides a commit whose
@@ -109,35 +95,68 @@ impl<DB: Database> Outbox<DB> {
     /// # Errors
     /// [`SqlError`] of the database; rows deleted before the error stay deleted.
     pub fn purge(&self, age: Duration) -> impl Future<Output = Result<u64, SqlError>> + Send {
-        self.clone().delete(age.max(RETENTION_MIN))
+        delete(self.pool.clone(), age.max(RETENTION_MIN))
     }
+}
 
-    async fn skip(&self, name: &[Value<'_>; 2]) -> Result<bool, SqlError> {
-        let mut connection = self.pool.acquire().await?;
-        let mut transaction = begin(&mut connection).await?;
-        let skipped = DB::execute(&mut transaction, SKIP_KEY.text::<DB>(), name).await?;
-        let row = Row::<DB>::first(&mut transaction, &SENT, name).await?;
-        let sent = row.map_or(Ok(0), |row| row.count(0))?;
-        if skipped > 0 {
-            let values = [name[0], name[1], Value::count(sent)];
-            DB::execute(&mut transaction, DELETE_SENT.text::<DB>(), &values).await?;
+// Boxed, so that they are compiled here.
+
+fn release(pool: Pool, work: WorkId, how: ParkedDecision) -> BoxFuture<'static, Result<bool, SqlError>> {
+    Box::pin(async move {
+        let statement = if how == ParkedDecision::Resend { &RESEND } else { &SKIP };
+        Ok(statement.run(&pool, &[Value::Bytes(&work.0)]).await? > 0)
+    })
+}
+
+fn release_key(
+    pool: Pool,
+    topic: String,
+    key: String,
+    how: ParkedDecision,
+) -> BoxFuture<'static, Result<bool, SqlError>> {
+    Box::pin(async move {
+        let name = [Value::Text(&topic), Value::Text(&key)];
+        match how {
+            ParkedDecision::Resend => {
+                RESEND_MESSAGE.run(&pool, &[name, name].concat()).await?;
+                Ok(RESEND_KEY.run(&pool, &name).await? > 0)
+            }
+            ParkedDecision::Skip => skip(&pool, &name).await,
         }
-        transaction.commit().await?;
-        Ok(skipped > 0)
-    }
+    })
+}
 
-    async fn delete(self, age: Duration) -> Result<u64, SqlError> {
-        let mut connection = self.pool.acquire().await?;
+fn retry(pool: Pool) -> BoxFuture<'static, Result<u64, SqlError>> {
+    Box::pin(async move { Ok(RETRY.run(&pool, &[]).await? + RETRY_KEYS.run(&pool, &[]).await?) })
+}
+
+async fn skip(pool: &Pool, name: &[Value<'_>; 2]) -> Result<bool, SqlError> {
+    let mut connection = pool.acquire().await?;
+    let mut transaction = begin(&mut connection).await?;
+    let skipped = SKIP_KEY.execute(&mut *transaction, name).await?;
+    let row = Row::first(&mut *transaction, &SENT, name).await?;
+    let sent = row.map_or(Ok(0), |row| row.count(0))?;
+    if skipped > 0 {
+        let values = [name[0], name[1], Value::count(sent)];
+        DELETE_SENT.execute(&mut *transaction, &values).await?;
+    }
+    transaction.commit().await?;
+    Ok(skipped > 0)
+}
+
+fn delete(pool: Pool, age: Duration) -> BoxFuture<'static, Result<u64, SqlError>> {
+    Box::pin(async move {
+        let mut connection = pool.acquire().await?;
         let mut deleted = 0;
         loop {
             let values = [Value::count(ms(age)), Value::count(LIST_MAX as u64)];
-            let rows = Row::<DB>::all(&mut connection, &OLD, &values).await?;
+            let rows = Row::all(&mut *connection, &OLD, &values).await?;
             let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>()?;
             let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
-            deleted += DELETE.execute::<DB>(&mut connection, &[], &list).await?;
+            deleted += DELETE.execute(&mut *connection, &[], &list).await?;
             if ids.len() < LIST_MAX {
                 return Ok(deleted);
             }
         }
-    }
+    })
 }

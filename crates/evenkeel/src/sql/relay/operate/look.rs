@@ -1,9 +1,10 @@
 //! Lists of rows, and statistics.
 
 use super::Outbox;
-use crate::sql::database::{Database, Row, Statement, Value};
+use crate::sql::database::{Pool, Row, Statement, Value};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::{Effect, State, WorkId, format};
+use futures_util::future::BoxFuture;
 use std::future::Future;
 
 /// The state of a unit of work.
@@ -125,13 +126,13 @@ static LIST_KEYS: Statement = Statement::new(
      AND (topic > ? OR (topic = ? AND message_key > ?)) ORDER BY topic, message_key LIMIT ?",
 );
 
-impl<DB: Database> Outbox<DB> {
+impl<DB> Outbox<DB> {
     /// Counts the rows of the outbox, which takes a while if it is large.
     ///
     /// # Errors
     /// [`SqlError`] of the database.
     pub fn stats(&self) -> impl Future<Output = Result<OutboxStats, SqlError>> + Send {
-        self.clone().count()
+        count(self.pool.clone())
     }
 
     /// Up to `limit` units of work after `after`, oldest first.
@@ -144,7 +145,7 @@ impl<DB: Database> Outbox<DB> {
         after: Option<WorkId>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<SeenWork>, SqlError>> + Send {
-        self.clone().list(place, after, limit)
+        list(self.pool.clone(), place, after, limit)
     }
 
     /// Up to `limit` keys with messages to send (or only the parked ones) after the topic and key `after`, ordered by name.
@@ -157,13 +158,17 @@ impl<DB: Database> Outbox<DB> {
         after: (String, String),
         limit: usize,
     ) -> impl Future<Output = Result<Vec<SeenKey>, SqlError>> + Send {
-        self.clone().list_keys(only_parked, after, limit)
+        list_keys(self.pool.clone(), only_parked, after, limit)
     }
+}
 
-    async fn count(self) -> Result<OutboxStats, SqlError> {
-        let mut connection = self.pool.acquire().await?;
+// Boxed, so that they are compiled here.
+
+fn count(pool: Pool) -> BoxFuture<'static, Result<OutboxStats, SqlError>> {
+    Box::pin(async move {
+        let mut connection = pool.acquire().await?;
         let mut stats = OutboxStats::default();
-        for row in Row::<DB>::all(&mut connection, &UNITS, &[]).await? {
+        for row in Row::all(&mut *connection, &UNITS, &[]).await? {
             let count = row.count(1)?;
             match State::from_number(row.int(0)?) {
                 Some(State::Pending) => {
@@ -177,42 +182,51 @@ impl<DB: Database> Outbox<DB> {
                 None => stats.unknown += count,
             }
         }
-        if let Some(row) = Row::<DB>::first(&mut connection, &MESSAGES, &[]).await? {
+        if let Some(row) = Row::first(&mut *connection, &MESSAGES, &[]).await? {
             stats.messages = row.count(0)?;
             stats.oldest_message_ms = row.optional_int(1)?.and_then(|ms| u64::try_from(ms).ok());
             stats.now_ms = row.count(2)?;
         }
-        if let Some(row) = Row::<DB>::first(&mut connection, &KEYS, &[]).await? {
+        if let Some(row) = Row::first(&mut *connection, &KEYS, &[]).await? {
             stats.keys = row.count(0)?;
             stats.keys_waiting = row.count(1)?;
             stats.keys_parked = row.count(2)?;
         }
-        let unrouted = Row::<DB>::first(&mut connection, &UNROUTED, &[]).await?;
+        let unrouted = Row::first(&mut *connection, &UNROUTED, &[]).await?;
         stats.unrouted = unrouted.map_or(Ok(0), |row| row.count(0))?;
         Ok(stats)
-    }
-
-    async fn list(self, place: WorkState, after: Option<WorkId>, limit: usize) -> Result<Vec<SeenWork>, SqlError> {
-        let after = after.map_or([0; 16], |work| work.0);
-        let values = [Value::Int(place.state() as i64), Value::Bytes(&after), Value::count(limit as u64)];
-        let rows = LIST.read(&self.pool, &values).await?;
-        Ok(rows.iter().map(seen_work).collect::<Result<_, _>>()?)
-    }
-
-    async fn list_keys(
-        self,
-        only_parked: bool,
-        (topic, key): (String, String),
-        limit: usize,
-    ) -> Result<Vec<SeenKey>, SqlError> {
-        let topic = Value::Text(&topic);
-        let values = [Value::Int(i64::from(only_parked)), topic, topic, Value::Text(&key), Value::count(limit as u64)];
-        let rows = LIST_KEYS.read(&self.pool, &values).await?;
-        Ok(rows.iter().map(seen_key).collect::<Result<_, _>>()?)
-    }
+    })
 }
 
-fn seen_work<DB: Database>(row: &Row<DB>) -> Result<SeenWork, sqlx::Error> {
+fn list(
+    pool: Pool,
+    place: WorkState,
+    after: Option<WorkId>,
+    limit: usize,
+) -> BoxFuture<'static, Result<Vec<SeenWork>, SqlError>> {
+    Box::pin(async move {
+        let after = after.map_or([0; 16], |work| work.0);
+        let values = [Value::Int(place.state() as i64), Value::Bytes(&after), Value::count(limit as u64)];
+        let rows = LIST.read(&pool, &values).await?;
+        Ok(rows.iter().map(seen_work).collect::<Result<_, _>>()?)
+    })
+}
+
+fn list_keys(
+    pool: Pool,
+    only_parked: bool,
+    (topic, key): (String, String),
+    limit: usize,
+) -> BoxFuture<'static, Result<Vec<SeenKey>, SqlError>> {
+    Box::pin(async move {
+        let topic = Value::Text(&topic);
+        let values = [Value::Int(i64::from(only_parked)), topic, topic, Value::Text(&key), Value::count(limit as u64)];
+        let rows = LIST_KEYS.read(&pool, &values).await?;
+        Ok(rows.iter().map(seen_key).collect::<Result<_, _>>()?)
+    })
+}
+
+fn seen_work(row: &Row) -> Result<SeenWork, sqlx::Error> {
     let effects = match format::decode(row.bytes(5)?) {
         Ok(effects) => effects.iter().map(describe).collect(),
         Err(error) => vec![error.to_string()],
@@ -228,7 +242,7 @@ fn seen_work<DB: Database>(row: &Row<DB>) -> Result<SeenWork, sqlx::Error> {
     })
 }
 
-fn seen_key<DB: Database>(row: &Row<DB>) -> Result<SeenKey, sqlx::Error> {
+fn seen_key(row: &Row) -> Result<SeenKey, sqlx::Error> {
     Ok(SeenKey {
         topic: row.text(0)?,
         key: row.text(1)?,

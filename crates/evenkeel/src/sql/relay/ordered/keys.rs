@@ -3,11 +3,10 @@
 
 #[cfg(feature = "stream")]
 use super::registered;
-use crate::sql::database::{Database, Row, Statement, Value};
+use crate::sql::database::{Connection, PooledConnection, Row, Statement, Value};
 use crate::sql::relay::rows::{CLAIM_BYTES_MAX, LARGE, NEVER, begin, next_of};
 use evenkeel_link::Token;
 use evenkeel_link::support::guard;
-use sqlx::pool::PoolConnection;
 use std::time::Duration;
 
 /// The maximum number of keys in one claim.
@@ -207,41 +206,35 @@ static AGE: Statement = Statement::new(
 );
 
 /// After a sink became available again, makes some keys that wait for one due now. Returns how many.
-pub(super) async fn expedite<DB: Database>(connection: &mut PoolConnection<DB>) -> Result<usize, sqlx::Error> {
+pub(super) async fn expedite(connection: &mut PooledConnection) -> Result<usize, sqlx::Error> {
     let mut transaction = begin(connection).await?;
     let limits = [Value::count(NEVER), Value::count(KEYS_MAX as u64)];
-    let rows = Row::<DB>::all(&mut transaction, &WAITING_KEYS, &limits).await?;
-    let name = |row: &Row<DB>| Ok(KeyName { topic: row.text(0)?, key: row.text(1)? });
+    let rows = Row::all(&mut *transaction, &WAITING_KEYS, &limits).await?;
+    let name = |row: &Row| Ok(KeyName { topic: row.text(0)?, key: row.text(1)? });
     let names = rows.iter().map(name).collect::<Result<Vec<_>, sqlx::Error>>()?;
     if let Some((size, names)) = padded(names.iter()) {
         let values: Vec<Value<'_>> = names.iter().flat_map(|name| name.values()).collect();
-        DB::execute(&mut transaction, EXPEDITE[size].text::<DB>(), &values).await?;
+        EXPEDITE[size].execute(&mut *transaction, &values).await?;
     }
     transaction.commit().await?;
     Ok(names.len())
 }
 
 /// How long the next message of a key has waited: since its commit, or since an operator released it.
-pub(super) async fn age<DB: Database>(
-    connection: &mut DB::Connection,
-    key: &ClaimedKey,
-) -> Result<Duration, sqlx::Error> {
+pub(super) async fn age(connection: &mut Connection, key: &ClaimedKey) -> Result<Duration, sqlx::Error> {
     let [topic, name] = key.name.values();
-    let row = Row::<DB>::first(connection, &AGE, &[topic, name, Value::count(key.sent + 1)]).await?;
+    let row = Row::first(connection, &AGE, &[topic, name, Value::count(key.sent + 1)]).await?;
     Ok(Duration::from_millis(row.map_or(Ok(0), |row| row.count(0))?))
 }
 
 /// The time until the next key is due, in ms; `None` if none waits.
-pub(super) async fn next_ms<DB: Database>(
-    connection: &mut DB::Connection,
-    scope: Scope,
-) -> Result<Option<u64>, sqlx::Error> {
-    next_of::<DB>(connection, &NEXT[scope as usize]).await
+pub(super) async fn next_ms(connection: &mut Connection, scope: Scope) -> Result<Option<u64>, sqlx::Error> {
+    next_of(connection, &NEXT[scope as usize]).await
 }
 
 /// Claims up to `limit` due keys, oldest first, for `lease_ms`. If it fails, the keys in `claimed` may have been claimed.
-pub(super) async fn claim<DB: Database>(
-    connection: &mut PoolConnection<DB>,
+pub(super) async fn claim(
+    connection: &mut PooledConnection,
     scope: Scope,
     token: Token,
     (limit, lease_ms): (usize, u64),
@@ -249,29 +242,26 @@ pub(super) async fn claim<DB: Database>(
 ) -> Result<(), sqlx::Error> {
     let mut transaction = begin(connection).await?;
     let limit = Value::count(limit.min(KEYS_MAX) as u64);
-    for row in Row::<DB>::all(&mut transaction, &DUE[scope as usize], &[limit]).await? {
+    for row in Row::all(&mut *transaction, &DUE[scope as usize], &[limit]).await? {
         let name = KeyName { topic: row.text(0)?, key: row.text(1)? };
         let (sent, last, attempts) = (row.count(2)?, row.count(3)?, row.count(4)?);
         claimed.push(ClaimedKey { name, sent, last, attempts, incarnation: None });
     }
     #[cfg(feature = "stream")]
-    registered::set_incarnations::<DB>(&mut transaction, claimed).await?;
+    registered::set_incarnations(&mut *transaction, claimed).await?;
     if let Some((size, names)) = padded(claimed.iter().map(|key| &key.name)) {
         let mut values = vec![Value::Bytes(token.as_bytes()), Value::count(lease_ms)];
         values.extend(names.iter().flat_map(|name| name.values()));
-        DB::execute(&mut transaction, CLAIM[size].text::<DB>(), &values).await?;
+        CLAIM[size].execute(&mut *transaction, &values).await?;
     }
     transaction.commit().await
 }
 
 /// The messages of these spans, ordered by topic, key and sequence.
-pub(super) async fn messages<DB: Database>(
-    connection: &mut DB::Connection,
-    spans: &[Span],
-) -> Result<Vec<OrderedRow>, sqlx::Error> {
+pub(super) async fn messages(connection: &mut Connection, spans: &[Span]) -> Result<Vec<OrderedRow>, sqlx::Error> {
     let Some((size, spans)) = padded(spans.iter()) else { return Ok(Vec::new()) };
     let values: Vec<Value<'_>> = spans.iter().flat_map(|span| span.values()).collect();
-    let rows = Row::<DB>::all(connection, &MESSAGES[size], &values).await?;
+    let rows = Row::all(connection, &MESSAGES[size], &values).await?;
     let (mut messages, mut bytes) = (Vec::with_capacity(rows.len()), 0);
     for row in rows {
         let name = KeyName { topic: row.text(0)?, key: row.text(1)? };
@@ -283,7 +273,7 @@ pub(super) async fn messages<DB: Database>(
         }
         if length > LARGE && !is_left {
             let [topic, key] = name.values();
-            let row = Row::<DB>::first(connection, &PAYLOAD, &[topic, key, Value::count(sequence)]).await?;
+            let row = Row::first(connection, &PAYLOAD, &[topic, key, Value::count(sequence)]).await?;
             payload = row.map_or(Ok(Vec::new()), |row| row.bytes(1))?;
         }
         messages.push(OrderedRow { name, sequence, payload, headers, is_left });
@@ -314,22 +304,22 @@ pub(super) enum Then {
 
 /// Stores the results of keys in one transaction: only of keys that are still claimed under this token, and that no other transaction
 /// has locked. Returns the others, to be stored later.
-pub(super) async fn settle<DB: Database>(
-    connection: &mut PoolConnection<DB>,
+pub(super) async fn settle(
+    connection: &mut PooledConnection,
     token: Token,
     settled: &[Settled],
 ) -> Result<Vec<Settled>, sqlx::Error> {
     let mut transaction = begin(connection).await?;
     // Before the keys, as a recovery of a stream does.
     #[cfg(feature = "stream")]
-    let registered = registered::lock::<DB>(&mut transaction, settled).await?;
-    let held = lock::<DB>(&mut transaction, token, settled).await?;
+    let registered = registered::lock(&mut *transaction, settled).await?;
+    let held = lock(&mut *transaction, token, settled).await?;
     let (ours, others): (Vec<&Settled>, Vec<&Settled>) = settled.iter().partition(|key| held.contains(&key.sent.name));
     let sent: Vec<&Span> = ours.iter().map(|key| &key.sent).filter(|span| span.until > span.after).collect();
     #[cfg(feature = "stream")]
     if let Some((size, spans)) = padded(sent.iter().filter(|span| registered.contains(&span.name.topic))) {
         let values: Vec<Value<'_>> = spans.iter().flat_map(|span| span.values()).collect();
-        DB::execute(&mut transaction, KEEP_SENT[size].text::<DB>(), &values).await?;
+        KEEP_SENT[size].execute(&mut *transaction, &values).await?;
     }
     if let Some((size, spans)) = padded(sent.into_iter()) {
         let advance = spans.iter().flat_map(|span| {
@@ -337,36 +327,32 @@ pub(super) async fn settle<DB: Database>(
             [topic, key, Value::count(span.until)]
         });
         let values: Vec<Value<'_>> = advance.chain(spans.iter().flat_map(|span| span.name.values())).collect();
-        DB::execute(&mut transaction, ADVANCE[size].text::<DB>(), &values).await?;
+        ADVANCE[size].execute(&mut *transaction, &values).await?;
         let values: Vec<Value<'_>> = spans.iter().flat_map(|span| span.values()).collect();
-        DB::execute(&mut transaction, DELETE_SENT[size].text::<DB>(), &values).await?;
+        DELETE_SENT[size].execute(&mut *transaction, &values).await?;
     }
     let gone = ours.iter().filter(|key| matches!(key.then, Then::Go)).map(|key| &key.sent.name);
     if let Some((size, names)) = padded(gone) {
         let values: Vec<Value<'_>> = names.iter().flat_map(|name| name.values()).collect();
-        DB::execute(&mut transaction, SETTLE[size].text::<DB>(), &values).await?;
+        SETTLE[size].execute(&mut *transaction, &values).await?;
     }
     for key in ours {
-        record_failure::<DB>(&mut transaction, key).await?;
+        record_failure(&mut *transaction, key).await?;
     }
     transaction.commit().await?;
     Ok(others.into_iter().cloned().collect())
 }
 
-async fn lock<DB: Database>(
-    transaction: &mut DB::Connection,
-    token: Token,
-    settled: &[Settled],
-) -> Result<Vec<KeyName>, sqlx::Error> {
+async fn lock(transaction: &mut Connection, token: Token, settled: &[Settled]) -> Result<Vec<KeyName>, sqlx::Error> {
     let Some((size, names)) = padded(settled.iter().map(|key| &key.sent.name)) else { return Ok(Vec::new()) };
     let mut values = vec![Value::Bytes(token.as_bytes())];
     values.extend(names.iter().flat_map(|name| name.values()));
     let statement = if guard("relay_ordered_fence") { &LOCK[size] } else { &LOCK_UNFENCED[size] };
-    let rows = Row::<DB>::all(transaction, statement, &values).await?;
+    let rows = Row::all(transaction, statement, &values).await?;
     rows.into_iter().map(|row| Ok(KeyName { topic: row.text(0)?, key: row.text(1)? })).collect()
 }
 
-async fn record_failure<DB: Database>(transaction: &mut DB::Connection, key: &Settled) -> Result<(), sqlx::Error> {
+async fn record_failure(transaction: &mut Connection, key: &Settled) -> Result<(), sqlx::Error> {
     let [topic, name] = key.sent.name.values();
     let (statement, values) = match &key.then {
         Then::Go => return Ok(()),
@@ -374,7 +360,7 @@ async fn record_failure<DB: Database>(transaction: &mut DB::Connection, key: &Se
         Then::Fail { pause_ms, error } => (&FAILED, vec![Value::count(*pause_ms), Value::Text(error), topic, name]),
         Then::Park { error } => (&PARK, vec![Value::count(NEVER), Value::Text(error), topic, name]),
     };
-    DB::execute(transaction, statement.text::<DB>(), &values).await.map(drop)
+    statement.execute(transaction, &values).await.map(drop)
 }
 
 /// The list padded to one of the sizes by repeating its last member, and the index of that size; `None` for an empty one.

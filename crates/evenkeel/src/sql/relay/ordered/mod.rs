@@ -11,7 +11,7 @@ use super::gate::Gate;
 use super::metrics::Worker;
 use super::rows::WAITS;
 use super::settings::{LOCKED_RETRY, UNAVAILABLE};
-use crate::sql::database::Database;
+use crate::sql::database::Connection;
 use crate::sql::error::SqlError;
 use crate::sql::sink::{Confirmed, Envelope, SinkError};
 use evenkeel_link::Token;
@@ -49,7 +49,7 @@ type Answer = Result<Confirmed, SinkError>;
 
 impl Ordered {
     /// Claims some keys and sends their next messages.
-    pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> Result<PassReport, SqlError> {
+    pub(super) async fn run_once(&mut self, core: &Core) -> Result<PassReport, SqlError> {
         let settings = &core.settings;
         // A process without sinks leaves messages to relays that have one.
         let scope = match core.sinks.prefixes().next() {
@@ -64,14 +64,14 @@ impl Ordered {
             self.is_expediting = core.within(keys::expedite(&mut connection)).await? > 0;
             self.has_looked = true;
         }
-        match core.within(keys::next_ms::<DB>(&mut connection, scope)).await? {
+        match core.within(keys::next_ms(&mut *connection, scope)).await? {
             Some(0) => {}
             next => {
                 let next = next.map_or(settings.poll.delay_max, Duration::from_millis);
                 return Ok(PassReport::idle(if self.unsettled.is_empty() { next } else { next.min(LOCKED_RETRY) }));
             }
         }
-        let source = core.source(&mut connection).await?;
+        let source = core.source(&mut *connection).await?;
         let lease = settings.key_lease();
         let (token, until) = (Token::random(), core.clock().now() + lease);
         let mut claimed = Vec::new();
@@ -83,7 +83,7 @@ impl Ordered {
             return Err(error);
         }
         crash_point("relay_claimed");
-        let read = self.read(core, &mut connection, &mut claimed).await;
+        let read = self.read(core, &mut *connection, &mut claimed).await;
         let (open, mut settled, rows, mut report) = match read {
             Ok(read) => read,
             Err(error) => {
@@ -132,10 +132,10 @@ impl Ordered {
     }
 
     /// Reads the next messages of the keys that can be sent now, and decides about the others.
-    async fn read<DB: Database>(
+    async fn read(
         &mut self,
-        core: &Core<DB>,
-        connection: &mut DB::Connection,
+        core: &Core,
+        connection: &mut Connection,
         claimed: &mut [ClaimedKey],
     ) -> Result<(Vec<ClaimedKey>, Vec<Settled>, Vec<OrderedRow>, PassReport), SqlError> {
         // The call that tests a sink should not be for the key that may have made it fail.
@@ -143,18 +143,18 @@ impl Ordered {
         Gate::next_in_turn(self.gates.values(), claimed);
         let mut ages = HashMap::new();
         for key in claimed.iter().filter(|key| core.routes.route_of(&key.name.topic).is_none()) {
-            ages.insert(key.name.clone(), core.within(keys::age::<DB>(connection, key)).await?);
+            ages.insert(key.name.clone(), core.within(keys::age(connection, key)).await?);
         }
         let mut report = PassReport::default();
         let (open, settled) = self.sort(core, claimed, &ages, &mut report);
-        let rows = core.within(keys::messages::<DB>(connection, &spans(&open, core.settings.batch))).await?;
+        let rows = core.within(keys::messages(connection, &spans(&open, core.settings.batch))).await?;
         Ok((open, settled, rows, report))
     }
 
     /// Selects the keys that can be sent now, and decides about the others.
-    fn sort<DB: Database>(
+    fn sort(
         &mut self,
-        core: &Core<DB>,
+        core: &Core,
         claimed: &[ClaimedKey],
         ages: &HashMap<KeyName, Duration>,
         report: &mut PassReport,
@@ -191,9 +191,9 @@ impl Ordered {
 
     /// Sends the messages of each key: the keys of one sink in one call, but a key that has failed before in a call of its own.
     /// Returns `None` for keys whose common call got no reply.
-    async fn publish<DB: Database>(
+    async fn publish(
         &mut self,
-        core: &Core<DB>,
+        core: &Core,
         keys: &[ClaimedKey],
         messages: &[Vec<Envelope>],
     ) -> Vec<Option<Vec<Answer>>> {
@@ -255,7 +255,7 @@ impl Ordered {
         answers
     }
 
-    fn update_gates<DB: Database>(&mut self, core: &Core<DB>, taken: HashMap<usize, bool>) {
+    fn update_gates(&mut self, core: &Core, taken: HashMap<usize, bool>) {
         for (route, taken) in taken {
             if taken {
                 self.is_expediting |= self.gates.remove(&route).is_some();
@@ -271,13 +271,7 @@ impl Ordered {
     }
 
     /// The result for a key, from the replies to its messages.
-    fn classify<DB: Database>(
-        &self,
-        core: &Core<DB>,
-        key: &ClaimedKey,
-        answers: &[Answer],
-        report: &mut PassReport,
-    ) -> Settled {
+    fn classify(&self, core: &Core, key: &ClaimedKey, answers: &[Answer], report: &mut PassReport) -> Settled {
         let confirmed = if guard("relay_stops_at_a_failure") {
             answers.iter().take_while(|answer| answer.is_ok()).count()
         } else {
@@ -325,7 +319,7 @@ impl Ordered {
     }
 
     /// Stores the results of keys. Those of locked keys, or all if the database is unavailable or rejects them, are kept for the next pass.
-    async fn settle<DB: Database>(&mut self, core: &Core<DB>, unsettled: Unsettled) -> Result<(), SqlError> {
+    async fn settle(&mut self, core: &Core, unsettled: Unsettled) -> Result<(), SqlError> {
         let (until, token, settled) = &unsettled;
         let count = |keys: &[Settled]| keys.iter().map(|key| key.sent.until - key.sent.after).sum::<u64>();
         let written = match core.connection().await {
@@ -352,7 +346,7 @@ impl Ordered {
         }
     }
 
-    async fn settle_pending<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
+    async fn settle_pending(&mut self, core: &Core) -> Result<(), SqlError> {
         let now = core.clock().now();
         let mut outcome: Result<(), SqlError> = Ok(());
         for unsettled in std::mem::take(&mut self.unsettled) {
@@ -371,7 +365,7 @@ impl Ordered {
         outcome
     }
 
-    fn report<DB: Database>(&self, core: &Core<DB>, report: &PassReport) {
+    fn report(&self, core: &Core, report: &PassReport) {
         core.metrics.gate(Worker::Keys, self.gates.values().any(Gate::is_in_doubt));
         core.metrics.not_done(Worker::Keys, report);
     }

@@ -1,7 +1,6 @@
 //! Which messages of a key are sent next, and when a key that cannot be sent is due again. No statements, no calls to sinks.
 
 use super::keys::{ClaimedKey, KeyName, OrderedRow, Settled, Span, Then};
-use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::format;
 use crate::sql::relay::core::{Core, PassReport};
@@ -29,8 +28,8 @@ pub(super) fn next_of(backlog: &mut Duration) -> Duration {
 }
 
 /// The result for a key whose topic has no sink in this program.
-pub(super) fn unrouted<DB: Database>(
-    core: &Core<DB>,
+pub(super) fn unrouted(
+    core: &Core,
     key: &ClaimedKey,
     age: Duration,
     backlog: &mut Duration,

@@ -1,7 +1,6 @@
 //! The claim of a pass on units of work. It is short, so that other relays soon take over the rows of a process that died, and is
 //! renewed while the pass lasts.
 
-use crate::sql::database::Database;
 use crate::sql::outbox::WorkId;
 use crate::sql::relay::core::Core;
 use crate::sql::relay::rows::{self, Claimed};
@@ -36,7 +35,7 @@ impl Claim {
 
     /// Renews the claim while `pass` runs. A renewal that fails is repeated with the next one; if the claim expires meanwhile, its
     /// effects may be carried out twice.
-    pub(super) async fn renewed_during<DB: Database, T>(&self, core: &Core<DB>, pass: impl Future<Output = T>) -> T {
+    pub(super) async fn renewed_during<T>(&self, core: &Core, pass: impl Future<Output = T>) -> T {
         let over = Notify::new();
         let pass = async {
             let outcome = pass.await;
@@ -56,11 +55,11 @@ impl Claim {
         tokio::join!(pass, renewals).0
     }
 
-    async fn renew<DB: Database>(&self, core: &Core<DB>) {
+    async fn renew(&self, core: &Core) {
         let sent = core.clock().now();
         let renewed = match core.connection().await {
             Ok(mut connection) => {
-                core.within(rows::renew::<DB>(&mut connection, self.token, &self.units, ms(self.lease))).await
+                core.within(rows::renew(&mut *connection, self.token, &self.units, ms(self.lease))).await
             }
             Err(error) => Err(error),
         };

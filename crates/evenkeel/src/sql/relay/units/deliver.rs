@@ -2,7 +2,6 @@
 //! own permits, so that one that is unavailable or hangs delays only what is sent to it.
 
 use super::claim::Claim;
-use crate::sql::database::Database;
 use crate::sql::outbox::carry::Progress;
 use crate::sql::outbox::effect::Message;
 use crate::sql::outbox::{Effect, WorkId, format};
@@ -162,9 +161,9 @@ impl Admissions<'_> {
 impl Delivery {
     /// Carries out everything that was claimed, concurrently; nothing is started once the claim is late. Also returns whether a
     /// destination became available again.
-    pub(super) async fn carry_out<DB: Database>(
+    pub(super) async fn carry_out(
         &mut self,
-        core: &Core<DB>,
+        core: &Core,
         mut claimed: Vec<Claimed>,
         claim: &Claim,
     ) -> (Vec<(Claimed, UnitOutcome)>, bool) {
@@ -200,7 +199,7 @@ impl Delivery {
         (outcomes.collect(), has_opened)
     }
 
-    fn update_gates<DB: Database>(&mut self, core: &Core<DB>, found: HashMap<Destination, Arc<Admission>>) -> bool {
+    fn update_gates(&mut self, core: &Core, found: HashMap<Destination, Arc<Admission>>) -> bool {
         let mut has_opened = false;
         for (destination, admission) in found {
             if admission.taken.load(Ordering::Relaxed) {
@@ -220,7 +219,7 @@ impl Delivery {
     }
 
     /// Lets the next call test Redis at once if the link has connected again since its gate was closed. Returns whether it has.
-    pub(super) fn reopen_store<DB: Database>(&mut self, core: &Core<DB>) -> bool {
+    pub(super) fn reopen_store(&mut self, core: &Core) -> bool {
         let epoch = core.shared.link_epoch();
         let Some(gate) = self.gates.get_mut(&Destination::Store) else { return false };
         if epoch.is_none() || epoch == self.store_epoch {
@@ -244,14 +243,14 @@ impl Delivery {
 }
 
 /// The delivery of one unit of work.
-struct UnitDelivery<'a, DB: Database> {
-    core: &'a Core<DB>,
+struct UnitDelivery<'a> {
+    core: &'a Core,
     admissions: &'a Admissions<'a>,
     claim: &'a Claim,
     work: WorkId,
 }
 
-impl<DB: Database> UnitDelivery<'_, DB> {
+impl UnitDelivery<'_> {
     async fn carry(&self, row: &Claimed, so_far: &Progress) -> UnitOutcome {
         let effects = match format::decode(row.effects.clone()) {
             Ok(effects) => effects,

@@ -8,7 +8,6 @@ use super::gate::Gate;
 use super::metrics::Worker;
 use super::rows::{self, Claimed, WAITS};
 use super::settings::{BACKLOG_MAX, BACKLOG_STEP, RESULTS_KEPT, UNAVAILABLE, unrouted_pause};
-use crate::sql::database::Database;
 use crate::sql::error::SqlError;
 use crate::sql::outbox::WorkId;
 use claim::Claim;
@@ -50,7 +49,7 @@ struct Settlement {
 
 impl Units {
     /// Claims a batch and carries it out.
-    pub(super) async fn run_once<DB: Database>(&mut self, core: &Core<DB>) -> Result<PassReport, SqlError> {
+    pub(super) async fn run_once(&mut self, core: &Core) -> Result<PassReport, SqlError> {
         let settings = &core.settings;
         self.settle_pending(core).await?;
         let mut connection = core.connection().await?;
@@ -60,7 +59,7 @@ impl Units {
             self.is_expediting = core.within(rows::expedite(&mut connection)).await? > 0;
             self.has_looked = true;
         }
-        match core.within(rows::next_ms::<DB>(&mut connection)).await? {
+        match core.within(rows::next_ms(&mut *connection)).await? {
             Some(0) => {}
             next => return Ok(PassReport::idle(next.map_or(settings.poll.delay_max, Duration::from_millis))),
         }
@@ -95,12 +94,7 @@ impl Units {
     }
 
     /// Decides how each unit of work continues.
-    fn classify<DB: Database>(
-        &mut self,
-        core: &Core<DB>,
-        outcomes: Vec<(Claimed, UnitOutcome)>,
-        settlement: &mut Settlement,
-    ) {
+    fn classify(&mut self, core: &Core, outcomes: Vec<(Claimed, UnitOutcome)>, settlement: &mut Settlement) {
         let now = core.clock().now();
         for (row, outcome) in outcomes {
             match outcome {
@@ -136,7 +130,7 @@ impl Units {
         }
     }
 
-    fn is_last_attempt<DB: Database>(&self, core: &Core<DB>, row: &Claimed) -> bool {
+    fn is_last_attempt(&self, core: &Core, row: &Claimed) -> bool {
         row.attempts + 1 >= u64::from(core.settings.attempts_max) && guard("relay_parks")
     }
 
@@ -154,11 +148,7 @@ impl Units {
     }
 
     /// Stores the results. If the database is unavailable they are kept for the next pass.
-    async fn settle<DB: Database>(
-        &mut self,
-        core: &Core<DB>,
-        mut settlement: Settlement,
-    ) -> Result<PassReport, SqlError> {
+    async fn settle(&mut self, core: &Core, mut settlement: Settlement) -> Result<PassReport, SqlError> {
         if let Err(error) = settlement.store(core).await {
             if guard("relay_settles_again") {
                 self.unsettled = Some(settlement);
@@ -169,7 +159,7 @@ impl Units {
         Ok(settlement.report)
     }
 
-    async fn settle_pending<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
+    async fn settle_pending(&mut self, core: &Core) -> Result<(), SqlError> {
         match self.unsettled.take() {
             Some(settlement) if core.clock().now() < settlement.until => self.settle(core, settlement).await.map(drop),
             // Another relay, or the next pass, carries out these units of work again.
@@ -186,10 +176,10 @@ impl Settlement {
 
     /// Runs each statement once: results are removed from the list as soon as they are stored. One that the database rejects stops no
     /// other, and stays in its list.
-    async fn store<DB: Database>(&mut self, core: &Core<DB>) -> Result<(), SqlError> {
+    async fn store(&mut self, core: &Core) -> Result<(), SqlError> {
         let (token, mut tried) = (self.token, Tried::unless(SqlError::is_retryable));
         let mut connection = core.connection().await?;
-        let marked = core.within(rows::done::<DB>(&mut connection, token, &self.done)).await;
+        let marked = core.within(rows::done(&mut *connection, token, &self.done)).await;
         if let Some(marked) = tried.note(marked)? {
             let marked = usize::try_from(marked).unwrap_or(usize::MAX);
             self.report.carried += marked;
@@ -199,7 +189,7 @@ impl Settlement {
         let waits: Vec<(Duration, String)> = self.waiting.keys().cloned().collect();
         for wait in waits {
             let (pause, reason) = &wait;
-            let given_back = rows::give_back::<DB>(&mut connection, token, &self.waiting[&wait], ms(*pause), reason);
+            let given_back = rows::give_back(&mut *connection, token, &self.waiting[&wait], ms(*pause), reason);
             if tried.note(core.within(given_back).await)?.is_some() {
                 self.waiting.remove(&wait);
             }
@@ -207,7 +197,7 @@ impl Settlement {
         let mut at = 0;
         while let Some((row, error)) = self.failed.get(at) {
             let pause = core.settings.backoff.delay(u32::try_from(row.attempts).unwrap_or(u32::MAX));
-            let stored = rows::record_failure::<DB>(&mut connection, token, row.work, Some(ms(pause)), error);
+            let stored = rows::record_failure(&mut *connection, token, row.work, Some(ms(pause)), error);
             if tried.note(core.within(stored).await)?.is_some() {
                 self.report.failed += 1;
                 self.failed.swap_remove(at);
@@ -217,7 +207,7 @@ impl Settlement {
         }
         at = 0;
         while let Some((row, error)) = self.parked.get(at) {
-            let stored = rows::record_failure::<DB>(&mut connection, token, row.work, None, error);
+            let stored = rows::record_failure(&mut *connection, token, row.work, None, error);
             if tried.note(core.within(stored).await)?.is_some() {
                 let attempts = row.attempts + 1;
                 tracing::error!(work = %row.work, attempts, error, "the effects of a unit of work are parked: see `evenkeel outbox park ls`");
@@ -231,7 +221,7 @@ impl Settlement {
     }
 }
 
-fn report<DB: Database>(core: &Core<DB>, report: &PassReport, is_in_doubt: bool) {
+fn report(core: &Core, report: &PassReport, is_in_doubt: bool) {
     let metrics = &core.metrics;
     metrics.carried.increment(report.carried as u64);
     metrics.fenced.increment(report.fenced as u64);
