@@ -1,0 +1,3 @@
+//! Ids and their texts.
+
+mod extremes;
