@@ -5,6 +5,7 @@
 
 mod apps;
 mod cache;
+mod id;
 mod link;
 mod lock;
 mod process;
@@ -30,8 +31,11 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    let [link, process, spool, apps] = [[link::ROWS], [process::ROWS], [spool::ROWS], [apps::ROWS]];
-    [cache::ROWS, &link, queue::ROWS, lock::ROWS, sql::ROWS, &spool, stream::ROWS, &process, &apps].concat().concat()
+    let [link, process, spool, id, apps] =
+        [link::ROWS, process::ROWS, spool::ROWS, id::ROWS, apps::ROWS].map(|rows| [rows]);
+    [cache::ROWS, &link, queue::ROWS, lock::ROWS, sql::ROWS, &spool, stream::ROWS, &process, &id, &apps]
+        .concat()
+        .concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

@@ -8,4 +8,6 @@ mod code;
 mod id;
 
 pub use code::{Alphabet, Shuffle, ShuffleKey};
+pub use evenkeel_protocol::id::error::IdError;
+pub use evenkeel_protocol::id::layout::{Layout, Parts};
 pub use id::Id;

@@ -1,3 +1,5 @@
-//! Ids and their texts.
+//! Ids: the protocol on Redis, its agreement with the model, and texts.
 
 mod extremes;
+mod scripts;
+mod side_by_side;
