@@ -8,6 +8,8 @@
 mod builder;
 #[cfg(feature = "cache")]
 mod cache;
+#[cfg(feature = "id")]
+mod id;
 #[cfg(feature = "lock")]
 mod lock;
 mod process;
@@ -23,6 +25,8 @@ mod testing;
 pub use builder::KeelBuilder;
 
 use crate::context::Context;
+#[cfg(feature = "id")]
+use crate::id::Scopes;
 #[cfg(feature = "lock")]
 use crate::lock::Locks;
 #[cfg(feature = "spool")]
@@ -52,6 +56,8 @@ struct Inner {
     sql: Arc<Shared>,
     #[cfg(feature = "lock")]
     locks: Locks,
+    #[cfg(feature = "id")]
+    scopes: Scopes,
 }
 
 impl Keel {
@@ -139,6 +145,8 @@ impl Keel {
             stores,
             #[cfg(feature = "lock")]
             locks: Locks::new(&context),
+            #[cfg(feature = "id")]
+            scopes: Scopes::new(&context),
             context,
         }))
     }

@@ -42,6 +42,11 @@ pub(super) const ROWS: &[Mutant] = &[
     mutant(
         "id_extend_lease",
         "A promoted replica that has forgotten a successor lets its predecessor go on.",
+        "id::failures::promoted_replica_that_forgot_a_successor_repeats_no_id",
+    ),
+    mutant(
+        "id_extend_lease",
+        "A promoted replica that has forgotten a successor lets its predecessor go on.",
         "id::scripts::extension_requires_a_lease",
     ),
     mutant("id_reserved_grows", "Reserved time is taken back.", "id::scripts::reserved_time_only_grows"),
@@ -95,5 +100,35 @@ pub(super) const ROWS: &[Mutant] = &[
         "model_id_release_ends_lease",
         "A released owner extends, and its worker id stays leased.",
         "hermetic::models::id::released_owner_never_extends",
+    ),
+    mutant(
+        "id_reserved_end",
+        "A process issues ids beyond its reserved time, which another one may have.",
+        "id::stories::memory::ids_end_with_the_reserved_time",
+    ),
+    mutant(
+        "id_reserved_from",
+        "A new owner issues the ids of its predecessor.",
+        "id::failures::flushed_store_repeats_no_id",
+    ),
+    mutant(
+        "id_first_sequence",
+        "At a low rate all ids fall on one shard of a modulus.",
+        "id::stories::memory::first_sequence_numbers_of_ticks_are_spread",
+    ),
+    mutant(
+        "id_rises_with_a_new_worker",
+        "The ids of a generator fall when it gets a lower worker id within a tick.",
+        "id::failures::ids_of_a_generator_rise_although_the_store_goes_back",
+    ),
+    mutant(
+        "id_wait_ends",
+        "A caller waits forever for a store that is away.",
+        "id::failures::caller_waits_no_longer_than_it_may",
+    ),
+    mutant(
+        "id_released_stays",
+        "A generator that was released leases a worker id again.",
+        "id::stories::memory::released_generator_issues_nothing_more",
     ),
 ];
