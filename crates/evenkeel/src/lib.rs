@@ -36,6 +36,7 @@
 //! | append to a log that several services handle, in order per key | [`Keel::stream`](struct.Keel.html#method.stream), module [`stream`](stream/index.html) |
 //! | let one process at a time do something | [`Keel::lock`](struct.Keel.html#method.lock), module [`lock`](lock/index.html) |
 //! | limit how many do it | [`Keel::semaphore`](struct.Keel.html#method.semaphore) |
+//! | number invoices one after the other | [`Keel::segments`](struct.Keel.html#method.segments) |
 //! | number rows without asking a database, and make short codes of numbers | [`Keel::snowflake`](struct.Keel.html#method.snowflake), [`Shuffle`](id/struct.Shuffle.html), module [`id`](id/index.html) |
 //! | invalidate, enqueue and publish with a SQL transaction | [`Keel::begin`](struct.Keel.html#method.begin), module [`sql`](sql/index.html) |
 //! | carry out what a crash left undone, and publish messages | [`Keel::relay`](struct.Keel.html#method.relay), module [`sql::relay`](sql/relay/index.html) |
@@ -240,7 +241,7 @@
 //! | `queue` | `Keel::queue` and the module `queue`: the delay queue, periodic jobs and dead letters | 10 |
 //! | `tower` | `tower` layers around the handlers of a queue; enables `queue` | 2 |
 //! | `stream` | `Keel::stream` and the module `stream`: logs with groups of consumers, in order per key | 8 |
-//! | `id` | `Keel::snowflake` and the module `id`: ids from reserved time, Base62 and Base58, a keyed permutation | 8 |
+//! | `id` | `Keel::snowflake` and the module `id`: ids from reserved time, with a database also sequences, Base62 and Base58, a keyed permutation | 8 |
 //! | `lock` | `Keel::lock` and the module `lock`: leased locks with fencing tokens | 0 |
 //! | `redlock` | `lock::Redlock`: locks on a majority of several independent Redis servers; enables `lock` | 0 |
 //! | `sqlite` | the unit of work with messages, outbox, relay and inbox on SQLite, which is compiled from C; with `cache` also invalidations, with `queue` also jobs and durable queues, with `lock` also fences and row locks; enables `sql` | 42 |

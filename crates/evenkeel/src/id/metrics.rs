@@ -12,3 +12,14 @@ metrics! {
         pub(super) waits: Counter = counter!("evenkeel_id_waits_total");
     }
 }
+
+#[cfg(feature = "sql")]
+metrics! {
+    /// The metric handles of one sequence.
+    pub(super) struct SegmentMetrics {
+        pub(super) used: Counter = counter!("evenkeel_id_blocks_total", "outcome" => "used");
+        pub(super) unwitnessed: Counter = counter!("evenkeel_id_blocks_total", "outcome" => "unwitnessed");
+        pub(super) discarded: Counter = counter!("evenkeel_id_blocks_total", "outcome" => "discarded");
+        pub(super) failed: Counter = counter!("evenkeel_id_blocks_total", "outcome" => "failed");
+    }
+}

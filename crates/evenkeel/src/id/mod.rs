@@ -23,21 +23,26 @@
 //!
 //! * [`Snowflake`] — the generator, from [`Keel::snowflake`](crate::Keel::snowflake); [`Layout`] — how many bits are time, worker and
 //!   sequence number; [`Id`] — a text in JSON.
+//! * `Segments`, from `Keel::segments` (with a database's feature) — consecutive numbers, in blocks that a database has committed.
 //! * [`Alphabet`] — numbers in Base62 and Base58; [`Shuffle`] — a keyed permutation, so that codes made from numbers cannot be enumerated.
 //!
 //! docs/spec/id.md specifies the protocol; the crate `evenkeel-protocol` has its atomic steps, their model and their scripts. The modules of
-//! this folder: `snowflake/` (the builder; `words.rs`, which issues without a lock; `keeper.rs`, which reserves in the background) and
-//! `code/`.
+//! this folder: `snowflake/` (the builder; `words.rs`, which issues without a lock; `keeper.rs`, which reserves in the background), `segments/` (the
+//! buffer of blocks, and `table.rs` with all SQL) and `code/`.
 
 mod code;
 #[expect(clippy::module_inception, reason = "the file of the type of this name")]
 mod id;
 mod metrics;
+#[cfg(feature = "sql")]
+mod segments;
 mod snowflake;
 
 pub use code::{Alphabet, Shuffle, ShuffleKey};
 pub use evenkeel_protocol::id::error::IdError;
 pub use evenkeel_protocol::id::layout::{Layout, Parts};
 pub use id::Id;
+#[cfg(feature = "sql")]
+pub use segments::{Segments, SegmentsBuilder};
 pub(crate) use snowflake::Scopes;
 pub use snowflake::{Snowflake, SnowflakeBuilder};

@@ -61,7 +61,7 @@ pub use contention::{
 pub use database::Database;
 #[cfg(feature = "lock")]
 pub(crate) use database::Kind;
-#[cfg(any(feature = "lock", feature = "stream"))]
+#[cfg(any(feature = "id", feature = "lock", feature = "stream"))]
 pub(crate) use database::{Row, Statement, Value};
 pub use error::SqlError;
 pub use inbox::{Inbox, MessageId, Once, Parked, ParkedMessageDecision};

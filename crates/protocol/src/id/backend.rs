@@ -19,6 +19,7 @@ pub mod scripts {
         // Extensions and releases must succeed when Redis is out of memory.
         pub(crate) static EXTEND = "worker_extend-2", "allow-oom", ["scope"];
         pub(crate) static RELEASE = "worker_release-2", "allow-oom", ["scope"];
+        pub(crate) static RAISE = "witness_raise-1", "allow-oom", [];
     }
 }
 
@@ -41,15 +42,8 @@ impl Scope {
     /// # Errors
     /// [`IdError::Invalid`] unless the name has 1 to 64 letters, digits, `-`, `_` or `.`.
     pub fn new(prefix: &str, name: &str) -> Result<Self, IdError> {
-        let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        if name.is_empty() || name.len() > BYTES_MAX || !name.bytes().all(is_valid) {
-            return Err(IdError::Invalid(format!(
-                "the name of a scope has 1 to {BYTES_MAX} letters, digits, `-`, `_` or `.`; this one has {} bytes: {:?}",
-                name.len(),
-                name.chars().take(BYTES_MAX).collect::<String>()
-            )));
-        }
-        Ok(Self { key: format!("{{{prefix}:i:{name}}}:workers").into(), name: name.into() })
+        let name = checked_name("scope", name)?;
+        Ok(Self { key: format!("{{{prefix}:i:{name}}}:workers").into(), name })
     }
 
     /// Its name.
@@ -62,6 +56,19 @@ impl Scope {
     pub(crate) fn leases(&self) -> String {
         format!("{}:leases", self.key)
     }
+}
+
+/// The name of a scope or a sequence, which is a part of its keys.
+pub(super) fn checked_name(what: &str, name: &str) -> Result<Arc<str>, IdError> {
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.is_empty() || name.len() > BYTES_MAX || !name.bytes().all(is_valid) {
+        return Err(IdError::Invalid(format!(
+            "the name of a {what} has 1 to {BYTES_MAX} letters, digits, `-`, `_` or `.`; this one has {} bytes: {:?}",
+            name.len(),
+            name.chars().take(BYTES_MAX).collect::<String>()
+        )));
+    }
+    Ok(name.into())
 }
 
 impl Place for Scope {

@@ -1,6 +1,7 @@
 //! The errors of ids and what a caller can do about them.
 
 use evenkeel_link::LinkError;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +58,14 @@ pub enum IdError {
         /// Why the last reservation failed, if it did.
         cause: Option<Arc<IdError>>,
     },
+    /// The database of the sequence returned an error or did not reply. A block of numbers may be lost; none is issued twice.
+    #[error("{error}")]
+    Database {
+        /// The database's error; with `evenkeel`, a `SqlError`.
+        error: Arc<dyn Error + Send + Sync>,
+        /// Whether the same call may succeed later.
+        is_retryable: bool,
+    },
     /// The generator was released.
     #[error("the generator of the scope {scope:?} was released; build another one")]
     Released {
@@ -71,6 +80,7 @@ impl IdError {
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Link(error) => error.is_retryable(),
+            Self::Database { is_retryable, .. } => *is_retryable,
             Self::WorkersTaken { .. } | Self::ClocksApart { .. } => true,
             Self::NoneInTime { cause, .. } => cause.as_ref().is_none_or(|cause| cause.is_retryable()),
             Self::Invalid(_) | Self::Differs { .. } | Self::Released { .. } => false,

@@ -6,5 +6,7 @@ pub mod layout;
 mod scope;
 pub mod settings;
 pub mod steps;
+pub mod witness;
 
 pub use backend::{Scope, ScopeBackend};
+pub use witness::{Sequence, WitnessBackend};

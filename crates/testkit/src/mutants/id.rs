@@ -56,6 +56,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "id::scripts::released_owner_never_extends",
     ),
     mutant(
+        "id_witness_refuses",
+        "A database that was restored from an older state issues its numbers again.",
+        "id::scripts::witness_refuses_blocks_below_a_used_one",
+    ),
+    mutant(
         "model_id_settings_agree",
         "Two programs with different settings of one scope disagree about what may be reserved.",
         "hermetic::models::id::different_settings_are_rejected",
@@ -102,6 +107,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "hermetic::models::id::released_owner_never_extends",
     ),
     mutant(
+        "model_id_witness_refuses",
+        "A database that was restored from an older state issues its numbers again.",
+        "hermetic::models::id::witness_refuses_blocks_below_a_used_one",
+    ),
+    mutant(
         "id_reserved_end",
         "A process issues ids beyond its reserved time, which another one may have.",
         "id::stories::memory::ids_end_with_the_reserved_time",
@@ -130,5 +140,20 @@ pub(super) const ROWS: &[Mutant] = &[
         "id_released_stays",
         "A generator that was released leases a worker id again.",
         "id::stories::memory::released_generator_issues_nothing_more",
+    ),
+    mutant(
+        "segments_rise",
+        "A database and its witness go back, and a process issues its own numbers again.",
+        "id::segments::process_notices_what_the_witness_forgot",
+    ),
+    mutant(
+        "segments_jump",
+        "A restored database issues nothing until it has passed the witness block by block.",
+        "id::segments::sqlite::restored_database_is_noticed_by_another_process",
+    ),
+    mutant(
+        "segments_adapt",
+        "A busy sequence asks its database for each hundred numbers.",
+        "segments::buffer::tests::size_of_blocks_follows_their_use",
     ),
 ];

@@ -66,7 +66,7 @@ enum Held {
 
 impl Keeper {
     pub(super) fn new(scopes: &Scopes, scope: Scope, settings: Settings) -> Self {
-        let Scopes { backend, clock } = scopes.clone();
+        let Scopes { backend, clock, .. } = scopes.clone();
         Self {
             scope,
             words: Words::new(settings.layout, clock.clone()),

@@ -11,6 +11,8 @@ use crate::context::Context;
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::{Background, guard};
 use evenkeel_protocol::id::ScopeBackend;
+#[cfg(feature = "sql")]
+use evenkeel_protocol::id::WitnessBackend;
 use evenkeel_protocol::id::error::IdError;
 use evenkeel_protocol::id::layout::Parts;
 use keeper::Keeper;
@@ -23,6 +25,8 @@ use std::time::Duration;
 #[derive(Clone)]
 pub(crate) struct Scopes {
     pub(crate) backend: ScopeBackend,
+    #[cfg(feature = "sql")]
+    pub(crate) witnesses: WitnessBackend,
     pub(crate) clock: Clock,
 }
 
@@ -53,7 +57,17 @@ impl Scopes {
             None => ScopeBackend::memory(clock.clone()),
             Some(link) => ScopeBackend::redis(link.clone()),
         };
-        Self { backend, clock }
+        #[cfg(feature = "sql")]
+        let witnesses = match &context.link {
+            None => WitnessBackend::memory(clock.clone()),
+            Some(link) => WitnessBackend::redis(link.clone()),
+        };
+        Self {
+            backend,
+            #[cfg(feature = "sql")]
+            witnesses,
+            clock,
+        }
     }
 }
 

@@ -4,8 +4,10 @@
 use super::{EPOCH_MS, wide};
 use crate::in_time;
 use crate::rig::Fleet;
+use crate::sql::databases::TestDatabase;
 use evenkeel::id::Alphabet::{Base58, Base62};
 use evenkeel::id::{Id, IdError, Layout, Shuffle, ShuffleKey, Snowflake, SnowflakeBuilder};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 on_both_with! {crate::rig::Fleet:
@@ -134,4 +136,41 @@ fn extreme_numbers_have_texts_and_images() {
         assert_eq!(Base58.decode(text), None);
         assert_eq!(Base58.decode_padded(text, u8::MAX), None);
     }
+}
+
+/// Sizes of blocks and names of sequences, and the shortest and longest waits.
+#[tokio::test]
+async fn extreme_settings_of_sequences_are_taken_or_refused() {
+    in_time(async {
+        let keel = evenkeel::Keel::memory();
+        let database = TestDatabase::<sqlx::Sqlite>::open().await;
+        let most = 1 << 20;
+        for (counts, fits) in [
+            (0..=0, false),
+            (0..=1, false),
+            (1..=1, true),
+            (RangeInclusive::new(2, 1), false),
+            (most..=most, true),
+            (1..=most + 1, false),
+            (1..=u64::MAX, false),
+            (u64::MAX..=u64::MAX, false),
+        ] {
+            let opened = keel.segments("invoices").step(counts.clone()).open(&database.pool);
+            assert_eq!(opened.is_ok(), fits, "{counts:?}");
+            let Ok(segments) = opened else { continue };
+            assert!(segments.next().await.unwrap() < segments.next().await.unwrap());
+        }
+        let long = "x".repeat(65);
+        for (name, fits) in
+            [("", false), ("x", true), (&long[1..], true), (&long, false), ("a b", false), ("\0", false)]
+        {
+            assert_eq!(keel.segments(name).open(&database.pool).is_ok(), fits, "{name:?}");
+        }
+        for wait in [Duration::ZERO, MS, Duration::MAX] {
+            let segments = keel.segments("waits").wait(wait).open(&database.pool).unwrap();
+            let first = segments.next().await;
+            assert!(first.is_ok() || wait <= MS, "{first:?}");
+        }
+    })
+    .await;
 }

@@ -5,6 +5,7 @@ mod failures;
 mod foreign;
 mod histories;
 mod scripts;
+mod segments;
 mod side_by_side;
 mod stories;
 mod threads;

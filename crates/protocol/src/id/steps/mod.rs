@@ -1,11 +1,13 @@
-//! The steps of a scope. Each is a value, with its script next to it; docs/spec/id.md specifies them.
+//! The steps of scopes and sequences. Each is a value, with its script next to it; docs/spec/id.md specifies them.
 
 mod acquire;
 mod extend;
+mod raise;
 mod release;
 
 pub use acquire::Acquire;
 pub use extend::Extend;
+pub use raise::{Below, Raise};
 pub use release::Release;
 
 /// What the files of the steps use.

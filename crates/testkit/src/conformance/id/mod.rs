@@ -3,10 +3,12 @@
 mod rig;
 pub mod side_by_side;
 mod times;
+mod witness;
 mod workers;
 
 pub use rig::{Rig, SETTINGS, owner};
 pub use times::*;
+pub use witness::*;
 pub use workers::*;
 
 /// Makes a test of every function of the suite: `id_suite!(rig)`, where `rig` is an async function that returns `anyhow::Result<Rig>`.
@@ -22,6 +24,8 @@ macro_rules! id_suite {
             first_time_is_reserved_after_the_margin, new_owner_begins_above_all_reserved_time,
             new_owner_begins_above_time_reserved_before_a_clock_step, new_owner_begins_above_time_that_was_forgotten,
             clock_set_back_does_not_stop_reservations, reserved_time_only_grows, clocks_an_hour_apart_reserve_nothing,
+            // witness
+            witness_refuses_blocks_below_a_used_one, witness_compares_the_largest_numbers,
         );
     };
     ($rig:path: $($name:ident),* $(,)?) => {

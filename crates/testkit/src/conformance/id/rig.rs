@@ -9,7 +9,7 @@ use evenkeel::link::Link;
 use evenkeel::testing::TestClock;
 use evenkeel_protocol::id::settings::Settings;
 use evenkeel_protocol::id::steps::{Acquire, Call, Extend, Refused, Release, Replied, Reserved};
-use evenkeel_protocol::id::{Scope, ScopeBackend};
+use evenkeel_protocol::id::{Scope, ScopeBackend, Sequence, WitnessBackend};
 
 /// The settings of the suite's scope, with four worker ids.
 pub const SETTINGS: Settings =
@@ -23,6 +23,10 @@ pub struct Rig {
     pub time: ServerTime,
     /// The scope of the suite.
     pub scope: Scope,
+    /// What runs the steps of witnesses.
+    pub witnesses: WitnessBackend,
+    /// The sequence of the suite.
+    pub sequence: Sequence,
     _redis: Option<SharedRedis>,
 }
 
@@ -36,8 +40,8 @@ impl Rig {
     /// The model.
     pub async fn memory() -> Result<Self> {
         let clock = TestClock::default();
-        let scopes = ScopeBackend::memory(clock.clock());
-        Self::of(scopes, ServerTime::Model(clock), None)
+        let (scopes, witnesses) = (ScopeBackend::memory(clock.clock()), WitnessBackend::memory(clock.clock()));
+        Self::of(scopes, witnesses, ServerTime::Model(clock), None)
     }
 
     /// The scripts, on the run's shared Redis.
@@ -51,12 +55,17 @@ impl Rig {
     /// The scripts over this link, under its prefix.
     pub async fn over(link: Link) -> Result<Self> {
         let time = ServerTime::of_scripts(&link, link.prefix()).await?;
-        Self::of(ScopeBackend::redis(link), time, None)
+        Self::of(ScopeBackend::redis(link.clone()), WitnessBackend::redis(link), time, None)
     }
 
-    fn of(scopes: ScopeBackend, time: ServerTime, redis: Option<SharedRedis>) -> Result<Self> {
-        let scope = scopes.scope("orders")?;
-        Ok(Self { scopes, time, scope, _redis: redis })
+    fn of(
+        scopes: ScopeBackend,
+        witnesses: WitnessBackend,
+        time: ServerTime,
+        redis: Option<SharedRedis>,
+    ) -> Result<Self> {
+        let (scope, sequence) = (scopes.scope("orders")?, witnesses.sequence("invoices")?);
+        Ok(Self { scopes, time, scope, witnesses, sequence, _redis: redis })
     }
 
     /// The call of this owner, whose clock agrees with the server's.

@@ -5,4 +5,5 @@ mod id;
 mod lock;
 mod redlock;
 mod rw;
+mod sequence;
 mod stream;
