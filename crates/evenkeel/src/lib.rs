@@ -36,6 +36,8 @@
 //! | append to a log that several services handle, in order per key | [`Keel::stream`](struct.Keel.html#method.stream), module [`stream`](stream/index.html) |
 //! | let one process at a time do something | [`Keel::lock`](struct.Keel.html#method.lock), module [`lock`](lock/index.html) |
 //! | limit how many do it | [`Keel::semaphore`](struct.Keel.html#method.semaphore) |
+//! | number invoices one after the other | [`Keel::segments`](struct.Keel.html#method.segments) |
+//! | number rows without asking a database, and make short codes of numbers | [`Keel::snowflake`](struct.Keel.html#method.snowflake), [`Shuffle`](id/struct.Shuffle.html), module [`id`](id/index.html) |
 //! | limit how often something is done, over all instances | [`Keel::limit`](struct.Keel.html#method.limit), module [`limit`](limit/index.html) |
 //! | invalidate, enqueue and publish with a SQL transaction | [`Keel::begin`](struct.Keel.html#method.begin), module [`sql`](sql/index.html) |
 //! | carry out what a crash left undone, and publish messages | [`Keel::relay`](struct.Keel.html#method.relay), module [`sql::relay`](sql/relay/index.html) |
@@ -152,6 +154,27 @@
 //! # fn main() {}
 //! ```
 //!
+//! # Ids
+//!
+//! 64-bit ids that sort by time, issued without a call each. Time is reserved in Redis ahead of use, so no clock step, restart, suspend or
+//! reused worker id repeats an id. In JSON they are texts.
+//!
+//! ```
+//! # #[cfg(feature = "id")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use evenkeel::Keel;
+//!
+//! let keel = Keel::memory(); // or Keel::connect("redis://127.0.0.1").await?
+//! let orders = keel.snowflake("orders").build().await?;
+//! let (first, second) = (orders.next().await?, orders.next().await?);
+//! assert!(first < second);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "id"))]
+//! # fn main() {}
+//! ```
+//!
 //! # Limit
 //!
 //! Rate limits that all instances share: token buckets and sliding windows, several levels all or nothing. What happens without Redis is chosen.
@@ -244,6 +267,7 @@
 //! | `queue` | `Keel::queue` and the module `queue`: the delay queue, periodic jobs and dead letters | 10 |
 //! | `tower` | `tower` layers around the handlers of a queue; enables `queue` | 2 |
 //! | `stream` | `Keel::stream` and the module `stream`: logs with groups of consumers, in order per key | 8 |
+//! | `id` | `Keel::snowflake` and the module `id`: ids from reserved time, with a database also sequences, Base62 and Base58, a keyed permutation | 8 |
 //! | `lock` | `Keel::lock` and the module `lock`: leased locks with fencing tokens | 0 |
 //! | `limit` | `Keel::limit` and the module `limit`: rate limits that all instances share | 0 |
 //! | `redlock` | `lock::Redlock`: locks on a majority of several independent Redis servers; enables `lock` | 0 |
@@ -278,6 +302,8 @@ pub mod codec;
 mod context;
 #[cfg(any(feature = "queue", feature = "stream"))]
 mod handling;
+#[cfg(feature = "id")]
+pub mod id;
 mod keel;
 #[cfg(feature = "limit")]
 pub mod limit;

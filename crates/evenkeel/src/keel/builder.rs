@@ -128,6 +128,8 @@ fn scripts() -> Vec<&'static Script> {
         &crate::sql::sink::stream::SCRIPTS,
         #[cfg(feature = "lock")]
         &evenkeel_protocol::lock::redis::scripts(),
+        #[cfg(feature = "id")]
+        &evenkeel_protocol::id::backend::scripts::SCRIPTS,
         #[cfg(feature = "limit")]
         evenkeel_protocol::limit::scripts(),
     ];

@@ -8,6 +8,8 @@
 mod builder;
 #[cfg(feature = "cache")]
 mod cache;
+#[cfg(feature = "id")]
+mod id;
 #[cfg(feature = "limit")]
 mod limit;
 #[cfg(feature = "lock")]
@@ -25,6 +27,8 @@ mod testing;
 pub use builder::KeelBuilder;
 
 use crate::context::Context;
+#[cfg(feature = "id")]
+use crate::id::Scopes;
 #[cfg(feature = "limit")]
 use crate::limit::Limits;
 #[cfg(feature = "lock")]
@@ -56,6 +60,8 @@ struct Inner {
     sql: Arc<Shared>,
     #[cfg(feature = "lock")]
     locks: Locks,
+    #[cfg(feature = "id")]
+    scopes: Scopes,
     #[cfg(feature = "limit")]
     limits: Arc<Limits>,
 }
@@ -145,6 +151,8 @@ impl Keel {
             stores,
             #[cfg(feature = "lock")]
             locks: Locks::new(&context),
+            #[cfg(feature = "id")]
+            scopes: Scopes::new(&context),
             #[cfg(feature = "limit")]
             limits: Arc::new(Limits::new(&context)),
             context,

@@ -43,6 +43,8 @@ impl Keel {
             stores,
             #[cfg(feature = "lock")]
             locks: self.0.locks.another_process(&context),
+            #[cfg(feature = "id")]
+            scopes: self.0.scopes.clone(),
             #[cfg(feature = "limit")]
             limits: Arc::new(self.0.limits.another_process(&context)),
             context,

@@ -4,6 +4,8 @@ use super::database::{SqlErrorClass, class_of_error};
 use evenkeel_link::support::guard;
 #[cfg(feature = "cache")]
 use evenkeel_protocol::cache::error::CacheError;
+#[cfg(feature = "id")]
+use evenkeel_protocol::id::error::IdError;
 #[cfg(feature = "lock")]
 use evenkeel_protocol::lock::error::LockError;
 #[cfg(feature = "queue")]
@@ -185,6 +187,14 @@ impl From<sqlx::Error> for SqlError {
         }
         let is_retryable = class.is_retryable() || matches!(error, sqlx::Error::PoolTimedOut);
         Self::Database { error: Arc::new(error), is_retryable }
+    }
+}
+
+/// The error of a sequence, whose blocks are in a database.
+#[cfg(feature = "id")]
+impl From<SqlError> for IdError {
+    fn from(error: SqlError) -> Self {
+        Self::Database { is_retryable: error.is_retryable(), error: Arc::new(error) }
     }
 }
 

@@ -26,6 +26,7 @@ mod commands;
 mod counts;
 mod foreign;
 mod hermetic;
+mod id;
 mod limit;
 mod link;
 mod lock;

@@ -6,6 +6,7 @@
 pub mod cache;
 pub mod differential;
 pub mod exclusive;
+pub mod id;
 pub mod limit;
 pub mod lock;
 pub mod pool;

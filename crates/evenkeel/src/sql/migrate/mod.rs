@@ -39,6 +39,7 @@ const MIGRATIONS: &[(i64, &str, [&str; 3])] = &[
     migration!(9, "0009_json"),
     migration!(10, "0010_streams"),
     migration!(11, "0011_json_times"),
+    migration!(12, "0012_sequences"),
 ];
 
 /// How long a process waits for another one that migrates the library's tables.

@@ -1,5 +1,6 @@
 //! The conformance suites on the models, which are the embedded backend.
 
+mod id;
 mod limit;
 mod lock;
 mod pool;

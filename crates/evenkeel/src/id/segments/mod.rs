@@ -1,0 +1,206 @@
+//! [`Segments`]: consecutive numbers in blocks that a database has committed.
+
+mod buffer;
+mod builder;
+mod table;
+
+pub use builder::SegmentsBuilder;
+
+use super::id::Id;
+use super::metrics::SegmentMetrics;
+use buffer::{Block, Buffer};
+use evenkeel_link::clock::Clock;
+use evenkeel_link::support::guard;
+use evenkeel_protocol::id::error::IdError;
+use evenkeel_protocol::id::steps::{Below, Raise};
+use evenkeel_protocol::id::{Sequence, WitnessBackend};
+use parking_lot::Mutex;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+use table::Table;
+use tokio::sync::watch;
+
+/// How far above the witness the numbers of a restored database go on: further than what other processes may have taken meanwhile.
+const JUMP: u64 = 1 << 20;
+/// The pause after a fetch that failed.
+const RETRY: Duration = Duration::from_millis(200);
+/// How many blocks a fetch takes before it gives up: other processes may be faster each time.
+const ATTEMPTS: usize = 16;
+
+/// Consecutive numbers of one sequence, from 1. Cheap to clone: open one per process and sequence.
+///
+/// **Guarantee.** No number is issued twice, and those of one process rise. A crash wastes at most two blocks, a call of the database with an
+/// unknown outcome one. A database that was restored from an older state is noticed by a witness in the store of the keel (Redis): its
+/// numbers are not issued, and the sequence goes on above those that were.
+/// **Not guaranteed.** That no number is left out; order between processes; uniqueness if the database and the witness both go back between
+/// two blocks, or if the database goes back while Redis is away (such blocks are counted as `unwitnessed`).
+#[derive(Clone)]
+pub struct Segments(Arc<Inner>);
+
+struct Inner {
+    sequence: Sequence,
+    table: Table,
+    witness: WitnessBackend,
+    clock: Clock,
+    wait: Duration,
+    buffer: Mutex<Buffer>,
+    /// Counts fetches that are over.
+    fetches: watch::Sender<u64>,
+    /// Why the last fetch failed.
+    failure: Mutex<Option<IdError>>,
+    metrics: SegmentMetrics,
+}
+
+impl Segments {
+    fn new(
+        sequence: Sequence,
+        table: Table,
+        witness: WitnessBackend,
+        clock: Clock,
+        counts: RangeInclusive<u64>,
+        wait: Duration,
+    ) -> Self {
+        let buffer = Mutex::new(Buffer::new(counts, clock.now()));
+        let (fetches, failure, metrics) = (watch::Sender::new(0), Mutex::default(), SegmentMetrics::register());
+        Self(Arc::new(Inner { sequence, table, witness, clock, wait, buffer, fetches, failure, metrics }))
+    }
+
+    /// The next number. The next block is fetched in the background when half of one is used; a caller waits if both are used up. Dropping this
+    /// future loses no number.
+    ///
+    /// # Errors
+    /// [`IdError::NoneInTime`] after [`wait`](SegmentsBuilder::wait), with the reason: no number was issued.
+    pub async fn next(&self) -> Result<Id, IdError> {
+        match self.take() {
+            Some(id) => Ok(id),
+            None => Box::pin(self.next_fetched()).await,
+        }
+    }
+
+    /// The next number of the buffer. Begins a fetch if one is due.
+    fn take(&self) -> Option<Id> {
+        let mut buffer = self.0.buffer.lock();
+        let number = buffer.take(|| self.0.clock.now());
+        let due = buffer.begin_fetch();
+        drop(buffer);
+        if let Some(count) = due {
+            let fetching = Fetching { inner: Arc::clone(&self.0), block: None };
+            evenkeel_link::support::spawn(fetching.run(count));
+        }
+        number.map(Id::from)
+    }
+
+    async fn next_fetched(&self) -> Result<Id, IdError> {
+        let Inner { clock, wait, fetches, .. } = &*self.0;
+        let began = clock.now();
+        let mut fetches = fetches.subscribe();
+        loop {
+            // Marked as seen before the attempt: a fetch after it wakes this task.
+            fetches.borrow_and_update();
+            if let Some(id) = self.take() {
+                return Ok(id);
+            }
+            let left = wait.saturating_sub(clock.now().since(began));
+            if clock.timeout(left, fetches.changed()).await.is_err() {
+                let cause = self.0.failure.lock().clone().map(Arc::new);
+                return Err(IdError::NoneInTime { waited: *wait, cause });
+            }
+        }
+    }
+}
+
+/// A fetch, which is over when this is dropped.
+struct Fetching {
+    inner: Arc<Inner>,
+    block: Option<Block>,
+}
+
+impl Fetching {
+    async fn run(mut self, count: u64) {
+        let fetched = self.inner.fetch(count).await;
+        *self.inner.failure.lock() = fetched.as_ref().err().cloned();
+        match fetched {
+            Ok(block) => self.block = Some(block),
+            Err(error) => {
+                self.inner.metrics.failed.increment(1);
+                tracing::debug!(sequence = self.inner.sequence.name(), %error, "no block of numbers could be fetched");
+                self.inner.clock.sleep(RETRY).await;
+            }
+        }
+    }
+}
+
+impl Drop for Fetching {
+    fn drop(&mut self) {
+        self.inner.buffer.lock().fetched(self.block);
+        self.inner.fetches.send_modify(|count| *count += 1);
+    }
+}
+
+impl Inner {
+    /// Takes blocks until one may be used.
+    async fn fetch(&self, count: u64) -> Result<Block, IdError> {
+        for _ in 0..ATTEMPTS {
+            let until = self.table.take(self.sequence.name(), count).await?;
+            let block = Block { from: until.saturating_sub(count), until };
+            match self.highest_above(block).await? {
+                None => {
+                    self.metrics.used.increment(1);
+                    return Ok(block);
+                }
+                Some(highest) => {
+                    self.metrics.discarded.increment(1);
+                    self.go_on_above(highest, until).await?;
+                }
+            }
+        }
+        Err(IdError::Invalid(format!(
+            "sequence {:?}: each of {ATTEMPTS} blocks was below one that another process has used; use larger blocks",
+            self.sequence.name()
+        )))
+    }
+
+    /// The end of the blocks that were used, if this block is below it.
+    async fn highest_above(&self, block: Block) -> Result<Option<u64>, IdError> {
+        let own = self.buffer.lock().end();
+        if block.from < own && guard("segments_rise") {
+            return Ok(Some(own));
+        }
+        // Sent once: the block of a repeat would be refused. Without a reply the block is used, because no other process has it.
+        match self.witness.run(&self.sequence, &Raise { from: block.from, until: block.until }).await {
+            Ok(Ok(())) => Ok(None),
+            Ok(Err(Below { witness })) => Ok(Some(witness)),
+            Err(IdError::Link(error)) => {
+                self.metrics.unwitnessed.increment(1);
+                tracing::debug!(sequence = self.sequence.name(), %error, "a block of numbers has no witness");
+                Ok(None)
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Lets the sequence go on above the blocks that were used, if the database does not.
+    async fn go_on_above(&self, highest: u64, until: u64) -> Result<(), IdError> {
+        if until >= highest || !guard("segments_jump") {
+            // Another process took a later block, and was faster.
+            return Ok(());
+        }
+        let to = highest.saturating_add(JUMP);
+        tracing::warn!(
+            sequence = self.sequence.name(),
+            until,
+            highest,
+            to,
+            "the database is behind its witness: it was restored from an older state; the sequence goes on above"
+        );
+        self.table.jump(self.sequence.name(), to).await
+    }
+}
+
+impl fmt::Debug for Segments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Segments").field("sequence", &self.0.sequence.name()).finish_non_exhaustive()
+    }
+}

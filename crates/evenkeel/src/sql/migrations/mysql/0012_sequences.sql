@@ -1,0 +1,5 @@
+-- One row per sequence: the first number that no process has taken.
+CREATE TABLE IF NOT EXISTS evenkeel_sequences (
+    name VARBINARY(64) NOT NULL PRIMARY KEY,
+    next_value BIGINT NOT NULL
+) ENGINE = InnoDB;

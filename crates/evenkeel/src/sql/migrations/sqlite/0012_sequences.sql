@@ -1,0 +1,5 @@
+-- One row per sequence: the first number that no process has taken.
+CREATE TABLE IF NOT EXISTS evenkeel_sequences (
+    name TEXT NOT NULL PRIMARY KEY,
+    next_value INTEGER NOT NULL
+) STRICT;
