@@ -7,6 +7,8 @@ use evenkeel_link::support::guard;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::{Job, JobId, Priority};
 use evenkeel_protocol::queue::record::Unreadable;
+#[cfg(feature = "sql")]
+use evenkeel_protocol::queue::steps::Looked;
 use evenkeel_protocol::queue::steps::{
     Found, ITEMS_MAX, List, Listed, PREVIEW_BYTES_MAX, Preview, ReadPreviews, Shard, State,
 };
@@ -77,11 +79,6 @@ pub(super) struct PageOf {
     pub(super) descends: bool,
 }
 
-/// For a page that needs every shard: without the jobs of one, its cursor would skip them.
-fn whole() -> Tried<QueueError> {
-    Tried::unless(|_| true)
-}
-
 /// The bytes of a body that a preview has.
 const PREVIEW_BYTES: usize = 512;
 
@@ -95,7 +92,8 @@ impl Topic {
     /// # Errors
     /// [`QueueError::TooMany`], [`QueueError::Invalid`] (a limit of 0), [`QueueError::Link`], [`QueueError::Database`].
     pub async fn list(&self, state: JobState, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
-        self.listed(PageOf { state, from: after, limit, descends: false }, &mut whole()).await
+        // Without the jobs of one shard, the cursor would skip them.
+        self.listed(PageOf { state, from: after, limit, descends: false }, &mut Tried::whole()).await
     }
 
     /// The same in descending order: up to `limit` ids before a cursor, the newest first.
@@ -108,7 +106,7 @@ impl Topic {
         before: Option<Listed>,
         limit: usize,
     ) -> Result<Vec<Listed>, QueueError> {
-        self.listed(PageOf { state, from: before, limit, descends: true }, &mut whole()).await
+        self.listed(PageOf { state, from: before, limit, descends: true }, &mut Tried::whole()).await
     }
 
     /// A page of the shards whose errors `tried` keeps, and of all others.
@@ -189,20 +187,25 @@ impl Topic {
     /// As [`list`](Self::list).
     pub async fn peek(&self, state: JobState, after: Option<Listed>, limit: usize) -> Result<Page, QueueError> {
         let listed = self.list(state, after, limit).await?;
-        let jobs = self.seen(state, &listed).await?;
+        let jobs = self.seen(state, &listed, &mut Tried::whole()).await?;
         let next = if listed.len() < limit { None } else { listed.last().copied() };
         Ok(Page { jobs, next })
     }
 
-    /// Reads the listed jobs that are still there.
-    pub(super) async fn seen(&self, state: JobState, listed: &[Listed]) -> Result<Vec<Seen>, QueueError> {
+    /// Reads the listed jobs that are still there. Those whose shard or row is rejected are left out.
+    pub(super) async fn seen(
+        &self,
+        state: JobState,
+        listed: &[Listed],
+        tried: &mut Tried<QueueError>,
+    ) -> Result<Vec<Seen>, QueueError> {
         debug_assert!(listed.len() <= ITEMS_MAX, "a page is one call a shard");
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
-        let answers = self.router.jobs(&ids).await?;
+        let answers = self.router.jobs(&ids, tried).await?;
         #[cfg(feature = "sql")]
-        let answers = self.seen_in_rows(state, &ids, answers).await?;
+        let answers = self.seen_in_rows(state, &ids, answers, tried).await?;
         let states = state.states_in_store();
-        let seen = listed.iter().zip(answers).filter_map(|(listed, looked)| match looked {
+        let seen = listed.iter().zip(answers).filter_map(|(listed, looked)| match looked? {
             Ok(Some(Found::Live { state, score, job })) => {
                 states.contains(&state).then_some(Seen { id: listed.id, state, score, job: Ok(job) })
             }
@@ -221,17 +224,18 @@ impl Topic {
         &self,
         state: JobState,
         ids: &[JobId],
-        answers: Vec<evenkeel_protocol::queue::steps::Looked>,
-    ) -> Result<Vec<evenkeel_protocol::queue::steps::Looked>, QueueError> {
+        answers: Vec<Option<Looked>>,
+        tried: &mut Tried<QueueError>,
+    ) -> Result<Vec<Option<Looked>>, QueueError> {
         let Some(rows) = &self.rows else { return Ok(answers) };
         let mut all = Vec::with_capacity(answers.len());
         let states = state.states_in_store();
         for (id, looked) in ids.iter().zip(answers) {
             all.push(match looked {
-                Ok(Some(Found::Live { state, score, job })) if states.contains(&state) => {
-                    Ok(Some(Found::Live { state, score, job }))
+                Some(Ok(Some(Found::Live { state, score, job }))) if states.contains(&state) => {
+                    Some(Ok(Some(Found::Live { state, score, job })))
                 }
-                Ok(found) if state != JobState::Leased => Ok(rows.find(*id, found).await?),
+                Some(Ok(found)) if state != JobState::Leased => tried.note(rows.find(*id, found).await)?.map(Ok),
                 looked => looked,
             });
         }
