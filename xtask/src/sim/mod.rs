@@ -1,8 +1,8 @@
 //! `cargo xtask sim cache|queue|stream|sequences|outbox|units|lock|robustness`: long simulations under faults. Each prints its counts, and fails
 //! on any violation. `sim api` sends random requests to the programs.
 //!
-//! Each other simulation is a test of the library (`cache::histories`, `cache::schedules`, `queue::side::killed`, `stream::killed`,
-//! `stream::side::sequences`, `sql::sim`, `sql::outages`, `lock::histories`,
+//! Each other simulation is a test of the library (`cache::histories`, `cache::schedules`, `cache::reads::staleness::mixed`, `queue::side::killed`,
+//! `stream::killed`, `stream::side::sequences`, `sql::sim`, `sql::outages`, `lock::histories`,
 //! `robustness`), of which every test run executes a short form. This task runs it for any number of seeds, jobs, entries or transactions.
 
 mod api;
@@ -15,13 +15,14 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use summaries::{
-    cache_summary, eventual_summary, lock_summary, outbox_summary, queue_summary, robustness_summary,
+    cache_summary, eventual_summary, lock_summary, mixed_summary, outbox_summary, queue_summary, robustness_summary,
     schedules_summary, sequence_summary, stream_summary, units_summary,
 };
 
 const CACHE: &str = "cache::histories::long_run";
 const EVENTUAL: &str = "cache::histories::eventual::long_run";
 const SCHEDULES: &str = "cache::schedules::long_run";
+const MIXED: &str = "cache::reads::staleness::mixed::long_run";
 const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
 const LOCK: &str = "lock::histories::long_run";
 const QUEUE: &str = "queue::side::killed::long_run";
@@ -32,11 +33,15 @@ const ENTRIES: &str = "EVENKEEL_SIM_ENTRIES";
 /// `{}` is the database.
 const OUTBOX: &str = "sql::sim::{}::long_run";
 const TRANSACTIONS: &str = "EVENKEEL_SIM_OUTBOX";
-const UNITS: &str = "sql::outages::long_run";
+/// `{}` is the database.
+const UNITS: &str = "sql::outages::{}::long_run";
 const ROBUSTNESS: &str = "robustness::long_run";
 const PLAN: &str = "EVENKEEL_SIM_ROBUSTNESS";
 const ROBUSTNESS_TABLE: &str = "| kind | capability | rounds | calls | accepted | refused | misbehaviors | checks | violations |\n\
                                 |---|---|--:|--:|--:|--:|--:|--:|--:|";
+
+/// The databases on which units of work are played.
+const DATABASES: [&str; 3] = ["sqlite", "mariadb", "postgres"];
 
 /// The kinds of misuse that are played.
 const KINDS: [&str; 5] = ["extremes", "hostile", "sizes", "operators", "neighbors"];
@@ -141,6 +146,9 @@ enum Name {
     Units {
         #[command(flatten)]
         seeds: Seeds,
+        /// Run only on this database
+        #[arg(long, value_parser = DATABASES)]
+        on: Option<String>,
         /// Print one JSON object per seed, and one with the totals
         #[arg(long)]
         json: bool,
@@ -175,10 +183,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             test::build()?;
             play(&Suite::with(LOCK)?, LOCK, (SEEDS, &seeds), *json, lock_summary)
         }
-        Name::Units { seeds, json } => {
+        Name::Units { seeds, on, json } => {
             let seeds = seeds.range()?;
             test::build()?;
-            play(&Suite::with(UNITS)?, UNITS, (SEEDS, &seeds), *json, units_summary)
+            for database in DATABASES.into_iter().filter(|name| on.as_ref().is_none_or(|on| on == name)) {
+                println!("== {database}");
+                let test = UNITS.replace("{}", database);
+                play(&Suite::with(&test)?, &test, (SEEDS, &seeds), *json, units_summary)?;
+            }
+            Ok(())
         }
         Name::Sequences { seeds, json } => {
             let seeds = seeds.range()?;
@@ -243,6 +256,7 @@ impl Seeds {
 fn cache(seeds: &str, json: bool) -> Result<()> {
     test::build()?;
     play(&Suite::with(SCHEDULES)?, SCHEDULES, (SEEDS, seeds), json, schedules_summary)?;
+    play(&Suite::with(MIXED)?, MIXED, (SEEDS, seeds), json, mixed_summary)?;
     play(&Suite::with(EVENTUAL)?, EVENTUAL, (SEEDS, seeds), json, eventual_summary)?;
     play(&Suite::with(CACHE)?, CACHE, (SEEDS, seeds), json, cache_summary)
 }

@@ -33,6 +33,25 @@ pub(super) fn schedules_summary(row: &Value) -> String {
     )
 }
 
+/// The counts of all histories of processes with mixed settings.
+pub(super) fn mixed_summary(row: &Value) -> String {
+    let number = |name: &str| row[name].as_u64().unwrap_or(0);
+    format!(
+        "{} histories up to seed {}, of processes with mixed settings: {} reads, {} failed, {} of an absent row, {} marked as stale; {} loads \
+         of replicas, {} of them behind the primary; {} invalidations, {} reads older than they may be",
+        number("mixed_histories"),
+        number("mixed_seed"),
+        number("reads"),
+        number("failed_reads"),
+        number("absent"),
+        number("marked_stale"),
+        number("from_replicas"),
+        number("behind"),
+        number("invalidations"),
+        number("violations"),
+    )
+}
+
 /// The counts of one history of locks, or of all.
 pub(super) fn lock_summary(row: &Value) -> String {
     let number = |name: &str| row[name].as_u64().unwrap_or(0);

@@ -17,13 +17,13 @@ use testkit::servers::{Redis, RedisOptions};
 use testkit::{CommandTrace, step_command};
 
 /// A server whose commands are traced.
-struct Traced {
-    redis: Redis,
-    trace: CommandTrace,
+pub(crate) struct Traced {
+    pub(crate) redis: Redis,
+    pub(crate) trace: CommandTrace,
 }
 
 impl Traced {
-    async fn start() -> Result<Self> {
+    pub(crate) async fn start() -> Result<Self> {
         let redis = Redis::start(RedisOptions::new()).await?;
         let trace = CommandTrace::start(&redis).await?;
         Ok(Self { redis, trace })

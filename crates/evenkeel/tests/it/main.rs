@@ -32,14 +32,17 @@ mod link;
 mod lock;
 mod log;
 mod permissions;
+mod polls;
 mod process;
 mod queue;
+mod replies;
 mod resources;
 mod rig;
 mod robustness;
 mod spool;
 mod sql;
 mod stream;
+mod waits;
 
 /// Fails a test that waits for something that never happens. Without a guard many tests wait so; they have less time.
 pub(crate) async fn in_time(story: impl Future<Output = ()>) {

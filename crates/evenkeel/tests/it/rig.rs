@@ -1,5 +1,6 @@
 //! A fleet of processes on one store, whose time the test controls.
 
+use evenkeel::clock::Clock;
 use evenkeel::link::LinkOptions;
 use evenkeel::testing::TestClock;
 use evenkeel::{Keel, KeelBuilder};
@@ -112,6 +113,11 @@ impl Fleet {
     pub(crate) async fn set_back(&self, span: Duration) {
         self.clock.set_back(span);
         self.set_time(self.now_ms()).await;
+    }
+
+    /// The clock of the processes.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock.clock()
     }
 
     /// The store's time.

@@ -13,6 +13,11 @@ impl<E> Tried<E> {
         Self { first: None, ends }
     }
 
+    /// Steps of which none is of use without the others: each error ends them.
+    pub fn whole() -> Self {
+        Self::unless(|_| true)
+    }
+
     /// The result of a step; `None` after an error of this step alone.
     ///
     /// # Errors
@@ -49,5 +54,6 @@ mod tests {
         assert_eq!(tried.note(Err::<(), _>(2)), Ok(None));
         assert_eq!(tried.note(Err::<(), _>(10)), Err(10));
         assert_eq!(tried.finish(), Err(1));
+        assert_eq!(Tried::whole().note(Err::<(), u8>(1)), Err(1));
     }
 }

@@ -1,8 +1,7 @@
 //! Blocks of numbers in `evenkeel_sequences`. The only file of this folder that has SQL.
 
-use crate::sql::SqlError;
 use crate::sql::database::{Pool, Row, Statement, Value};
-use crate::sql::transaction::Transaction;
+use crate::sql::{SqlError, Transaction};
 use evenkeel_protocol::id::error::IdError;
 use sqlx::SqlSafeStr as _;
 

@@ -1,6 +1,7 @@
 //! The calls about jobs that exist, each sent to the shards that have them.
 
 use super::router::Router;
+use evenkeel_link::support::Tried;
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::job::JobId;
 use evenkeel_protocol::queue::steps::{
@@ -47,9 +48,14 @@ impl Router {
         self.route(ids, |id| *id, ask, |was_dead| !was_dead).await
     }
 
-    pub(crate) async fn jobs(&self, ids: &[JobId]) -> Result<Vec<Looked>, QueueError> {
+    /// Reads jobs; `None` for one whose shard rejects the call.
+    pub(crate) async fn jobs(
+        &self,
+        ids: &[JobId],
+        tried: &mut Tried<QueueError>,
+    ) -> Result<Vec<Option<Looked>>, QueueError> {
         let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.run(&shard, &ReadJobs(ids)).await };
-        self.route(ids, |id| *id, ask, |looked| matches!(looked, Ok(None))).await
+        self.route_each(ids, |id| *id, ask, |looked| matches!(looked, Ok(None)), tried).await
     }
 
     /// Those that fit into one reply of each shard; `None`: the job was not read.
@@ -59,6 +65,7 @@ impl Router {
     }
 
     pub(crate) async fn job(&self, id: JobId) -> Result<Option<Found>, QueueError> {
-        Ok(self.jobs(&[id]).await?.pop().transpose()?.flatten())
+        let mut found = self.jobs(&[id], &mut Tried::whole()).await?;
+        Ok(found.pop().flatten().transpose()?.flatten())
     }
 }

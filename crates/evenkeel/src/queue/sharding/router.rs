@@ -4,17 +4,17 @@
 //! batch that the old shard has sent to the new one, and asks the new shard. If no shard has the job, the router reads the topology
 //! again, and repeats the call if the topic has grown meanwhile: a process with an outdated topology returns no wrong result.
 
+use super::portions::{Answers, Portions, ask_each};
 use super::shards::Shards;
 use crate::queue::store::QueueStore;
 use evenkeel_link::LinkError;
 use evenkeel_link::clock::{Clock, Moment};
-use evenkeel_link::support::{Tried, guard};
+use evenkeel_link::support::{Recurring, Tried, guard};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::grow::{Close, carry};
 use evenkeel_protocol::queue::job::JobId;
-use evenkeel_protocol::queue::steps::{ITEMS_MAX, Put, PutAnswer, Puts, Shard};
+use evenkeel_protocol::queue::steps::{Put, PutAnswer, Puts, Shard};
 use evenkeel_protocol::queue::topology::Topology;
-use futures_util::future::join_all;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,24 +35,36 @@ pub(crate) struct Router {
     clock: Clock,
     shards: watch::Sender<Shards>,
     looked_at: Mutex<Moment>,
+    /// The shards that a flush has opened, and that are not closed again yet.
+    unclosed: Mutex<BTreeSet<u16>>,
+    failing: Recurring,
 }
 
 impl Router {
     /// Reads the topology of `topic` from the register.
     pub(crate) async fn open(store: &QueueStore, topic: &str, first: u16, clock: &Clock) -> Result<Self, QueueError> {
         let topology = store.topology(topic, first).await?;
-        let (shards, _) = watch::channel(store.shards(topic, &topology));
-        let looked_at = Mutex::new(clock.now());
-        Ok(Self { store: store.clone(), topic: topic.into(), first, clock: clock.clone(), shards, looked_at })
+        Ok(Self::of(store, topic, first, clock.clone(), &topology))
     }
 
     /// Assumes that `topic` has this number of shards until a call finds a job nowhere: saves a read of the register before the call.
     #[cfg(feature = "sql")]
     pub(crate) fn assume(store: &QueueStore, topic: &str, shards: u16) -> Self {
-        let clock = Clock::system();
-        let (assumed, _) = watch::channel(store.shards(topic, &Topology::of(shards)));
-        let looked_at = Mutex::new(clock.now());
-        Self { store: store.clone(), topic: topic.into(), first: shards, clock, shards: assumed, looked_at }
+        Self::of(store, topic, shards, Clock::system(), &Topology::of(shards))
+    }
+
+    fn of(store: &QueueStore, topic: &str, first: u16, clock: Clock, topology: &Topology) -> Self {
+        let (shards, _) = watch::channel(store.shards(topic, topology));
+        Self {
+            store: store.clone(),
+            topic: topic.into(),
+            first,
+            looked_at: Mutex::new(clock.now()),
+            clock,
+            shards,
+            unclosed: Mutex::default(),
+            failing: Recurring::default(),
+        }
     }
 
     /// The shards that this process knows.
@@ -80,11 +92,12 @@ impl Router {
             }
             is_new
         });
+        self.close_again().await;
         Ok(self.shards())
     }
 
-    /// Stores the known topology in place of an earlier one, and closes the shards again, so that programs that know only the earlier one
-    /// are redirected. Returns the stored topology.
+    /// Stores the known topology in place of an earlier one, and notes that the shards are to be closed again, so that programs that know
+    /// only the earlier one are redirected. Returns the stored topology.
     async fn restore(&self, known: &Shards) -> Result<Topology, QueueError> {
         // The first reply may be older than what another task has read meanwhile.
         let held = self.store.topology(&self.topic, self.first).await?;
@@ -100,18 +113,35 @@ impl Router {
             "the register had lost the growth of the topic (was Redis flushed?); it is stored again"
         );
         if guard("queue_shards_closed_again") {
-            // With equal numbers each shard keeps its limits.
-            let close = Close { shards: known.count(), before: known.count(), inherits: None };
-            let mut tried = Tried::unless(QueueError::is_retryable);
-            for shard in known.iter() {
-                tried.note(self.store.run(shard, &close).await)?;
-            }
-            tried.finish()?;
+            self.unclosed.lock().extend(0..known.count());
         }
         Ok(topology)
     }
 
-    /// Sends each item to the shard that has its job. `not_here` is true of a reply from a shard that does not have it.
+    /// Closes the shards that a flush has opened. One that Redis rejects stops no other, nor the caller; the next look closes it.
+    async fn close_again(&self) {
+        let unclosed = self.unclosed.lock().clone();
+        let known = self.shards();
+        // With equal numbers each shard keeps its limits.
+        let close = Close { shards: known.count(), before: known.count(), inherits: None };
+        for number in unclosed {
+            match self.store.run(known.at(number), &close).await {
+                Ok(_) => _ = self.unclosed.lock().remove(&number),
+                Err(error) if error.is_retryable() => return,
+                Err(error) => {
+                    if let Some(times) = self.failing.line_due("close", &number) {
+                        tracing::warn!(
+                            topic = %self.topic, shard = number, %error, times,
+                            "a shard could not be closed after a flush: it accepts jobs of other shards from programs that do not know of the growth"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends each item to the shard that has its job. `not_here` is true of a reply from a shard that does not have it. A call that a shard
+    /// rejects stops no other: its error is returned once all items have been sent.
     pub(crate) async fn route<I, A, F>(
         &self,
         items: &[I],
@@ -123,25 +153,44 @@ impl Router {
         I: Clone,
         F: Future<Output = Result<Vec<A>, QueueError>>,
     {
-        let mut answers: Vec<Option<A>> = items.iter().map(|_| None).collect();
-        let unanswered = |answers: &[Option<A>]| -> Vec<usize> {
-            (0..answers.len()).filter(|place| answers[*place].as_ref().is_none_or(&not_here)).collect()
-        };
+        let mut tried = Tried::unless(QueueError::is_retryable);
+        let answers = self.route_each(items, id, ask, not_here, &mut tried).await?;
+        tried.finish()?;
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    /// The same, with the errors of rejected calls in `tried`, and `None` for their items: what their shards have is not known.
+    pub(crate) async fn route_each<I, A, F>(
+        &self,
+        items: &[I],
+        id: impl Fn(&I) -> JobId,
+        ask: impl Fn(Shard, Vec<I>) -> F,
+        not_here: impl Fn(&A) -> bool,
+        tried: &mut Tried<QueueError>,
+    ) -> Result<Vec<Option<A>>, QueueError>
+    where
+        I: Clone,
+        F: Future<Output = Result<Vec<A>, QueueError>>,
+    {
+        let mut answers = Answers::of(items);
         for _ in 0..ROUNDS_MAX {
             let shards = self.known().await?;
-            let mut left = unanswered(&answers);
+            let mut left = answers.unanswered(&not_here);
             if shards.before().is_some() {
-                ask_each(&shards, items, left, |item| shards.first(id(item)), &ask, &mut answers).await?;
-                left = unanswered(&answers);
+                let asked = ask_each(&shards, items, left, |item| shards.first(id(item)), &ask).await;
+                answers.note(asked, tried)?;
+                left = answers.unanswered(&not_here);
                 left.retain(|place| shards.first(id(&items[*place])) != shards.of(id(&items[*place])));
-                self.carry(&shards, left.iter().map(|place| id(&items[*place]))).await?;
+                let carried = self.carry(&shards, left, |place| id(&items[place])).await;
+                left = answers.delivered(carried, tried)?;
             }
-            ask_each(&shards, items, left, |item| shards.of(id(item)), &ask, &mut answers).await?;
-            if unanswered(&answers).is_empty() || self.look().await?.topology() == shards.topology() {
+            let asked = ask_each(&shards, items, left, |item| shards.of(id(item)), &ask).await;
+            answers.note(asked, tried)?;
+            if answers.unanswered(&not_here).is_empty() || self.look().await?.topology() == shards.topology() {
                 break;
             }
         }
-        Ok(answers.into_iter().flatten().collect())
+        Ok(answers.found)
     }
 
     /// Upserts jobs by version, on the shards that have them.
@@ -165,48 +214,21 @@ impl Router {
         Ok(shards)
     }
 
-    /// Delivers the pending batches between the old and the new shard of each of these jobs.
-    async fn carry(&self, shards: &Shards, ids: impl Iterator<Item = JobId>) -> Result<(), QueueError> {
-        let ways: BTreeSet<(u16, u16)> = ids.map(|id| (shards.first(id), shards.of(id))).collect();
-        for (from, to) in ways {
-            carry(&self.store, shards.at(from), shards.at(to)).await?;
+    /// Delivers the pending batches between the old and the new shard of the job at each of these places.
+    async fn carry(&self, shards: &Shards, places: Vec<usize>, id: impl Fn(usize) -> JobId) -> Portions<()> {
+        let mut ways: BTreeMap<(u16, u16), Vec<usize>> = BTreeMap::new();
+        for place in places {
+            ways.entry((shards.first(id(place)), shards.of(id(place)))).or_default().push(place);
         }
-        Ok(())
+        let mut carried = Vec::with_capacity(ways.len());
+        for ((from, to), places) in ways {
+            carried.push((places, carry(&self.store, shards.at(from), shards.at(to)).await));
+        }
+        carried
     }
 }
 
 /// The error for a job that no shard accepts, although the topology names one.
 pub(crate) fn no_shard(topic: &str) -> QueueError {
     QueueError::Link(LinkError::Unexpected(format!("no shard of {topic} accepts the job")))
-}
-
-/// Sends the items at `places` to their shards: all shards concurrently, at most [`ITEMS_MAX`] items in a call. A call that is rejected
-/// stops no other.
-async fn ask_each<I, A, F>(
-    shards: &Shards,
-    items: &[I],
-    places: Vec<usize>,
-    shard_of: impl Fn(&I) -> u16,
-    ask: &impl Fn(Shard, Vec<I>) -> F,
-    answers: &mut [Option<A>],
-) -> Result<(), QueueError>
-where
-    I: Clone,
-    F: Future<Output = Result<Vec<A>, QueueError>>,
-{
-    let mut shares: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
-    places.into_iter().for_each(|place| shares.entry(shard_of(&items[place])).or_default().push(place));
-    let calls = shares.into_iter().map(|(number, places)| async move {
-        let (mut answered, mut tried) = (Vec::with_capacity(places.len()), Tried::unless(QueueError::is_retryable));
-        for part in places.chunks(ITEMS_MAX) {
-            let part = part.iter().map(|place| items[*place].clone()).collect();
-            answered.extend(tried.note(ask(shards.at(number).clone(), part).await)?.into_iter().flatten());
-        }
-        tried.finish().map(|()| (places, answered))
-    });
-    for call in join_all(calls).await {
-        let (places, answered) = call?;
-        places.into_iter().zip(answered).for_each(|(place, answer)| answers[place] = Some(answer));
-    }
-    Ok(())
 }

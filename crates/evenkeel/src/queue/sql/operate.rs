@@ -53,6 +53,8 @@ impl JobRows {
     /// Reschedules or edits a waiting job.
     pub(crate) async fn reschedule(&self, change: Reschedule) -> Result<Rescheduled, QueueError> {
         let id = change.id;
+        // A row must not get a time that the store would reject.
+        change.check()?;
         for _ in 0..TRIES {
             let Some(row) = self.ask(self.table.row(&self.topic, id)).await? else {
                 return self.router.reschedule_one(change).await;
@@ -113,7 +115,7 @@ impl JobRows {
             left = left.saturating_sub(rows.len() as u64);
             let ids: Vec<JobId> = rows.iter().map(|(id, _)| *id).collect();
             let mut ended = Vec::new();
-            for ((id, row), head) in rows.into_iter().zip(self.heads_of_each(&ids, tried).await?) {
+            for ((id, row), head) in rows.into_iter().zip(self.heads(&ids, tried).await?) {
                 let Some(head) = head else { continue };
                 let stays = row.is_dead || matches!(head, Some(Head::Live { state: State::Leased | State::Dead, .. }));
                 if !stays {
@@ -151,8 +153,8 @@ impl JobRows {
         // A job without a version never had a row.
         let ended: Vec<JobId> = gone
             .iter()
-            .zip(self.heads(&gone).await?)
-            .filter(|(_, head)| matches!(head, Some(Head::Live { version: 1.., .. })))
+            .zip(self.heads(&gone, &mut Tried::whole()).await?)
+            .filter(|(_, head)| matches!(head, Some(Some(Head::Live { version: 1.., .. }))))
             .map(|(id, _)| *id)
             .collect();
         if !ended.is_empty() {
@@ -197,7 +199,7 @@ impl JobRows {
             let rows = self.ask(self.table.due(&self.topic, is_dead, descends, from, limit)).await?;
             let ids: Vec<JobId> = rows.iter().map(|(id, _)| *id).collect();
             let listed: HashSet<JobId> = all.iter().map(|listed| listed.id).collect();
-            let of_rows = rows.iter().zip(self.heads_of_each(&ids, tried).await?).filter_map(|((id, row), head)| {
+            let of_rows = rows.iter().zip(self.heads(&ids, tried).await?).filter_map(|((id, row), head)| {
                 let score = match head? {
                     None | Some(Head::Ended { .. }) => row.due_at,
                     // The job was put into the store after its page was read.
@@ -256,30 +258,18 @@ impl JobRows {
         tried.finish()
     }
 
-    /// The states of some jobs in the store.
-    pub(super) async fn heads(&self, ids: &[JobId]) -> Result<Vec<Option<Head>>, QueueError> {
-        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.run(&shard, &ReadHeads(ids)).await };
-        self.router.route(ids, |id| *id, ask, Option::is_none).await
-    }
-
-    /// The same, where a shard that Redis rejects stops no other: the states of its jobs are `None`.
-    pub(super) async fn heads_of_each(
+    /// The states of some jobs in the store; `None` for a job whose shard Redis rejects.
+    pub(super) async fn heads(
         &self,
         ids: &[JobId],
         tried: &mut Tried<QueueError>,
     ) -> Result<Vec<Option<Option<Head>>>, QueueError> {
-        if let Some(heads) = tried.note(self.heads(ids).await)? {
-            return Ok(heads.into_iter().map(Some).collect());
-        }
-        let mut heads = Vec::with_capacity(ids.len());
-        for id in ids {
-            heads.push(tried.note(self.head(*id).await)?);
-        }
-        Ok(heads)
+        let ask = |shard: Shard, ids: Vec<JobId>| async move { self.store.run(&shard, &ReadHeads(ids)).await };
+        self.router.route_each(ids, |id| *id, ask, Option::is_none, tried).await
     }
 
     pub(super) async fn head(&self, id: JobId) -> Result<Option<Head>, QueueError> {
-        Ok(self.heads(&[id]).await?.pop().flatten())
+        Ok(self.heads(&[id], &mut Tried::whole()).await?.pop().flatten().flatten())
     }
 
     pub(super) async fn row_of(&self, id: JobId) -> Result<Option<JobRow>, QueueError> {

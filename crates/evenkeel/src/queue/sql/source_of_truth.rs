@@ -135,6 +135,8 @@ impl JobRows {
     }
 
     fn put_of(&self, job: &NewJob, now: u64) -> Result<JobPut, QueueError> {
+        // A row must not accept a job that the store would always reject.
+        job.check()?;
         if job.spec.unique.is_some() {
             return Err(QueueError::Invalid(format!(
                 "a job of {} cannot have a unique key in addition to its id, because rows are found by id; use an id instead",

@@ -127,7 +127,7 @@ impl JobRows {
     async fn compare(&self, rows: &[(JobId, JobRow)], tried: &mut Tried<QueueError>) -> Result<Compared, QueueError> {
         let Compared { mut missing, mut ended, mut died } = Compared::default();
         let ids: Vec<JobId> = rows.iter().map(|(id, _)| *id).collect();
-        for ((id, row), head) in rows.iter().zip(self.heads_of_each(&ids, tried).await?) {
+        for ((id, row), head) in rows.iter().zip(self.heads(&ids, tried).await?) {
             let Some(head) = head else { continue };
             match head {
                 None => _ = missing.insert(*id, row.version),
@@ -168,9 +168,9 @@ impl JobRows {
         let mut tried = Tried::unless(QueueError::is_retryable);
         for part in died.chunks(MARKED_DEAD_AT_ONCE) {
             let ids: Vec<JobId> = part.iter().map(|(id, _)| *id).collect();
-            let Some(found) = tried.note(self.router.jobs(&ids).await)? else { continue };
+            let found = self.router.jobs(&ids, &mut tried).await?;
             for ((id, row), found) in part.iter().zip(found) {
-                let Ok(Some(Found::Live { state: State::Dead, score, job })) = found else { continue };
+                let Some(Ok(Some(Found::Live { state: State::Dead, score, job }))) = found else { continue };
                 if job.spec.version != Some(row.version) {
                     continue;
                 }

@@ -77,11 +77,6 @@ pub(super) struct PageOf {
     pub(super) descends: bool,
 }
 
-/// For a page that needs every shard: without the jobs of one, its cursor would skip them.
-fn whole() -> Tried<QueueError> {
-    Tried::unless(|_| true)
-}
-
 /// The bytes of a body that a preview has.
 const PREVIEW_BYTES: usize = 512;
 /// A scan reads no further row after this many bytes of them.
@@ -98,7 +93,8 @@ impl Topic {
     /// # Errors
     /// [`QueueError::TooMany`], [`QueueError::Invalid`] (a limit of 0), [`QueueError::Link`], [`QueueError::Database`].
     pub async fn list(&self, state: JobState, after: Option<Listed>, limit: usize) -> Result<Vec<Listed>, QueueError> {
-        self.listed(PageOf { state, from: after, limit, descends: false }, &mut whole()).await
+        // Without the jobs of one shard, the cursor would skip them.
+        self.listed(PageOf { state, from: after, limit, descends: false }, &mut Tried::whole()).await
     }
 
     /// The same in descending order: up to `limit` ids before a cursor, the newest first.
@@ -111,7 +107,7 @@ impl Topic {
         before: Option<Listed>,
         limit: usize,
     ) -> Result<Vec<Listed>, QueueError> {
-        self.listed(PageOf { state, from: before, limit, descends: true }, &mut whole()).await
+        self.listed(PageOf { state, from: before, limit, descends: true }, &mut Tried::whole()).await
     }
 
     /// A page of the shards whose errors `tried` keeps, and of all others.
@@ -192,7 +188,7 @@ impl Topic {
     /// As [`list`](Self::list).
     pub async fn peek(&self, state: JobState, after: Option<Listed>, limit: usize) -> Result<Page, QueueError> {
         let listed = self.list(state, after, limit).await?;
-        let jobs = self.seen(state, &listed).await?;
+        let jobs = self.seen(state, &listed, &mut Tried::whole()).await?;
         let next = if listed.len() < limit { None } else { listed.last().copied() };
         Ok(Page { jobs, next })
     }
@@ -205,26 +201,32 @@ impl Topic {
     pub async fn scan(&self, state: JobState, before: Option<Listed>, limit: usize) -> Result<Page, QueueError> {
         let listed = self.newest(state, before, limit).await?;
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
-        let mut answers: Vec<Looked> =
-            self.router.some_jobs(&ids).await?.into_iter().map_while(|looked| looked).collect();
+        let some = self.router.some_jobs(&ids).await?;
+        let mut answers: Vec<Option<Looked>> = some.into_iter().take_while(Option::is_some).collect();
+        let mut tried = Tried::whole();
         if answers.is_empty() && !ids.is_empty() {
-            answers = self.router.jobs(&ids[..1]).await?;
+            answers = self.router.jobs(&ids[..1], &mut tried).await?;
         }
         #[cfg(feature = "sql")]
-        let answers = self.seen_in_rows(state, &ids, answers, SCAN_BYTES).await?;
+        let answers = self.seen_in_rows(state, &ids, answers, SCAN_BYTES, &mut tried).await?;
         let read = &listed[..answers.len()];
         let is_last = listed.len() < limit && read.len() == listed.len();
         let next = if is_last { None } else { read.last().copied() };
         Ok(Page { jobs: seen(state, read, answers), next })
     }
 
-    /// Reads the listed jobs that are still there.
-    pub(super) async fn seen(&self, state: JobState, listed: &[Listed]) -> Result<Vec<Seen>, QueueError> {
+    /// Reads the listed jobs that are still there. Those whose shard or row is rejected are left out.
+    pub(super) async fn seen(
+        &self,
+        state: JobState,
+        listed: &[Listed],
+        tried: &mut Tried<QueueError>,
+    ) -> Result<Vec<Seen>, QueueError> {
         debug_assert!(listed.len() <= ITEMS_MAX, "a page is one call a shard");
         let ids: Vec<JobId> = listed.iter().map(|listed| listed.id).collect();
-        let answers = self.router.jobs(&ids).await?;
+        let answers = self.router.jobs(&ids, tried).await?;
         #[cfg(feature = "sql")]
-        let answers = self.seen_in_rows(state, &ids, answers, usize::MAX).await?;
+        let answers = self.seen_in_rows(state, &ids, answers, usize::MAX, tried).await?;
         Ok(seen(state, listed, answers))
     }
 
@@ -234,9 +236,10 @@ impl Topic {
         &self,
         state: JobState,
         ids: &[JobId],
-        answers: Vec<Looked>,
+        answers: Vec<Option<Looked>>,
         bytes_max: usize,
-    ) -> Result<Vec<Looked>, QueueError> {
+        tried: &mut Tried<QueueError>,
+    ) -> Result<Vec<Option<Looked>>, QueueError> {
         let Some(rows) = &self.rows else { return Ok(answers) };
         let (mut all, mut bytes) = (Vec::with_capacity(answers.len()), 0);
         let states = state.states_in_store();
@@ -245,15 +248,15 @@ impl Topic {
                 break;
             }
             all.push(match looked {
-                Ok(Some(Found::Live { state, score, job })) if states.contains(&state) => {
-                    Ok(Some(Found::Live { state, score, job }))
+                Some(Ok(Some(Found::Live { state, score, job }))) if states.contains(&state) => {
+                    Some(Ok(Some(Found::Live { state, score, job })))
                 }
-                Ok(found) if state != JobState::Leased => {
-                    let found = rows.find(*id, found).await?;
-                    if let Some(Found::Live { job, .. }) = &found {
+                Some(Ok(found)) if state != JobState::Leased => {
+                    let found = tried.note(rows.find(*id, found).await)?;
+                    if let Some(Some(Found::Live { job, .. })) = &found {
                         bytes += job.spec.body.len();
                     }
-                    Ok(found)
+                    found.map(Ok)
                 }
                 looked => looked,
             });
@@ -263,9 +266,9 @@ impl Topic {
 }
 
 /// The jobs that are in this state, of those that were listed and read.
-fn seen(state: JobState, listed: &[Listed], answers: Vec<Looked>) -> Vec<Seen> {
+fn seen(state: JobState, listed: &[Listed], answers: Vec<Option<Looked>>) -> Vec<Seen> {
     let states = state.states_in_store();
-    let seen = listed.iter().zip(answers).filter_map(|(listed, looked)| match looked {
+    let seen = listed.iter().zip(answers).filter_map(|(listed, looked)| match looked? {
         Ok(Some(Found::Live { state, score, job })) => {
             states.contains(&state).then_some(Seen { id: listed.id, state, score, job: Ok(job) })
         }

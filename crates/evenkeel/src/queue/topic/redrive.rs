@@ -165,7 +165,7 @@ impl TopicRedrive {
             };
             page.from = Some(*last);
             found.dead += u64::try_from(listed.len()).unwrap_or(0);
-            for id in self.matching_of_each(&listed, &mut tried).await? {
+            for id in self.matching(&self.filter, &listed, &mut tried).await? {
                 found.matching += 1;
                 if found.first.len() < 10 {
                     found.first.push(id);
@@ -217,7 +217,8 @@ impl TopicRedrive {
             begun.push((shard.clone(), cutoff));
         }
         for (shard, cutoff) in begun {
-            tried.note(self.run_shard(&shard, cutoff, &mut report, &mut progress).await)?;
+            let ran = self.run_shard(&shard, cutoff, &mut report, &mut progress, &mut tried).await;
+            tried.note(ran)?;
         }
         tried.finish().map(|()| report)
     }
@@ -257,6 +258,7 @@ impl TopicRedrive {
         cutoff: u64,
         report: &mut RedriveReport,
         progress: &mut (impl FnMut(&RedriveReport) + Send),
+        tried: &mut Tried<QueueError>,
     ) -> Result<(), QueueError> {
         let named = self.named(shard).await?;
         let mut after = None;
@@ -277,7 +279,7 @@ impl TopicRedrive {
             let Some(last) = listed.last() else { return Ok(()) };
             after = Some(*last);
             report.seen += u64::try_from(listed.len()).unwrap_or(0);
-            let ids = self.matching(&report.filter, &listed).await?;
+            let ids = self.matching(&report.filter, &listed, tried).await?;
             if !ids.is_empty() {
                 let timely = listed.iter().filter(|listed| listed.score <= cutoff).map(|listed| listed.id).collect();
                 self.send_back(shard, ids, &timely, report).await?;
@@ -346,31 +348,20 @@ impl TopicRedrive {
         Ok(())
     }
 
-    /// The dead letters of a page that match the filter; those whose shard Redis rejects are not among them.
-    async fn matching_of_each(
+    /// The dead letters of a page that match the filter; those whose shard or row is rejected are not among them.
+    async fn matching(
         &self,
+        filter: &Filter,
         listed: &[Listed],
         tried: &mut Tried<QueueError>,
     ) -> Result<Vec<JobId>, QueueError> {
-        if let Some(ids) = tried.note(self.matching(&self.filter, listed).await)? {
-            return Ok(ids);
-        }
-        let mut ids = Vec::new();
-        for one in listed.chunks(1) {
-            ids.extend(tried.note(self.matching(&self.filter, one).await)?.into_iter().flatten());
-        }
-        Ok(ids)
-    }
-
-    /// The dead letters of a page that match the filter.
-    async fn matching(&self, filter: &Filter, listed: &[Listed]) -> Result<Vec<JobId>, QueueError> {
         let requested = |id: JobId| self.ids.as_ref().is_none_or(|ids| ids.contains(&id));
         let timely: Vec<Listed> =
             listed.iter().copied().filter(|listed| filter.matches_time(listed.score) && requested(listed.id)).collect();
         if filter.is_by_time() {
             return Ok(timely.into_iter().map(|listed| listed.id).collect());
         }
-        let seen = self.topic.seen(JobState::Dead, &timely).await?;
+        let seen = self.topic.seen(JobState::Dead, &timely, tried).await?;
         Ok(seen.iter().filter(|seen| filter.matches(seen)).map(|seen| seen.id).collect())
     }
 }

@@ -14,8 +14,11 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// How often a consumer says that it is alive, with 25 % jitter.
+/// How often a consumer of a small group says that it is alive, with 25 % jitter.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The most consumers of a small group. Each call reads the names of all, so those of larger groups call less often: what all of them read
+/// in a second grows with their number, and not with its square.
+const SMALL: usize = 32;
 
 /// This consumer's share of the partitions.
 pub(crate) struct Share {
@@ -70,8 +73,9 @@ impl Drop for Owned {
 /// Says that this consumer is alive and reads its share, until the task is dropped.
 pub(crate) async fn keep_attending<T: Send + Sync + 'static>(run: Arc<Run<T>>) {
     loop {
-        run_once(&run).await;
-        let jitter = INTERVAL.mul_f64(0.75 + rand::random::<f64>() / 2.0);
+        let members = run_once(&run).await;
+        let interval = interval(members, Duration::from_millis(run.settings.lease_ms()));
+        let jitter = interval.mul_f64(0.75 + rand::random::<f64>() / 2.0);
         tokio::select! {
             () = run.core.base.clock.sleep(jitter) => {}
             () = async { crate::handling::phase::reached(&mut run.phases.clone(), Phase::Draining).await }, if run.phase() == Phase::Working => {}
@@ -86,12 +90,14 @@ pub(crate) async fn stop_attending<T>(run: &Run<T>) {
     }
 }
 
-async fn run_once<T>(run: &Run<T>) {
-    let base = &run.core.base;
-    let Some(first) = base.partitions.first() else { return };
+/// Returns how many consumers the group has, as far as is known.
+async fn run_once<T>(run: &Run<T>) -> usize {
+    let (base, mut known) = (&run.core.base, 0);
+    let Some(first) = base.partitions.first() else { return known };
     let lease_ms = if run.phase() == Phase::Working { run.settings.lease_ms() } else { 0 };
     match base.store.run(first, &Attend { group: run.group.clone(), consumer: run.consumer, lease_ms }).await {
         Ok(Reply::Done(members)) => {
+            known = members.len();
             let quota = quota(base.partitions.len(), &members, run.consumer);
             run.share.quota.send_if_modified(|held| std::mem::replace(held, quota) != quota);
         }
@@ -100,6 +106,13 @@ async fn run_once<T>(run: &Run<T>) {
         Err(error) => run.metrics.failed("attend", &error),
     }
     run.metrics.partitions.set(run.share.owned() as f64);
+    known
+}
+
+/// How often each of so many consumers says that it is alive: at least four times in a lease.
+fn interval(members: usize, lease: Duration) -> Duration {
+    let of_group = INTERVAL.mul_f64((members as f64 / SMALL as f64).max(1.0));
+    of_group.min((lease / 4).max(INTERVAL))
 }
 
 /// The first members have one partition more, if they cannot be divided evenly. With as many members as partitions or more, each may own
@@ -114,8 +127,22 @@ fn quota(partitions: usize, members: &[Token], me: Token) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Share, quota};
+    use super::{INTERVAL, SMALL, Share, interval, quota};
     use evenkeel_link::Token;
+    use std::time::Duration;
+
+    /// Each consumer read the names of all others once a second: 250,000 of them in a group of 500.
+    #[test]
+    fn names_read_in_a_second_grow_with_the_number_of_consumers() {
+        let lease = Duration::from_secs(120);
+        for members in [1, 8, SMALL, 100, 500] {
+            let of_each = members as f64 / interval(members, lease).as_secs_f64();
+            assert!(of_each <= SMALL as f64, "each of {members} reads {of_each} names a second");
+        }
+        assert_eq!((interval(0, lease), interval(SMALL, lease)), (INTERVAL, INTERVAL));
+        assert_eq!(interval(500, Duration::from_secs(30)), Duration::from_millis(7_500), "it must not count as dead");
+        assert_eq!(interval(500, Duration::from_secs(2)), INTERVAL);
+    }
 
     #[test]
     fn quotas_add_up_to_all_partitions_or_one_a_member() {

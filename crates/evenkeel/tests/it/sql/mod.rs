@@ -48,4 +48,5 @@ mod sim;
 mod sink;
 mod transactions;
 mod verdicts;
+mod ways_in;
 mod work;

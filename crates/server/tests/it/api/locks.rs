@@ -2,6 +2,7 @@
 
 use super::caller::{Caller, answer, problem};
 use crate::console::server::Console;
+use crate::vectors::{KEY_TEXTS, shown};
 use serde_json::json;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -86,15 +87,23 @@ async fn extreme_lock_calls_are_refused() {
 async fn invalidated_entry_is_loaded_again() {
     let console = Console::start(false).await;
     let cache = console.keel.cache::<String, String>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
-    let load = async |value: &'static str| {
-        let loaded = cache.get("42", |_| async move { Ok::<_, Infallible>(Some(value.to_owned())) }).await;
+    let load = async |text: &str, value: &'static str| {
+        let loaded = cache.get(text, |_| async move { Ok::<_, Infallible>(Some(value.to_owned())) }).await;
         loaded.unwrap().unwrap().as_ref().clone()
     };
-    load("old").await;
-    assert_eq!(load("new").await, "old", "cached");
-    let done = Caller::local(&console).act("/caches/user/invalidate", &json!({ "key": "42" })).await;
-    assert_eq!(done["result"], "invalidated");
-    assert_eq!(load("new").await, "new");
-    let absent = Caller::local(&console).act("/caches/user/invalidate", &json!({ "key": "nosuch" })).await;
-    assert_eq!(absent["result"], "no_entry");
+    load("42", "old").await;
+    assert_eq!(load("42", "new").await, "old", "cached");
+    let caller = Caller::local(&console);
+    let invalidate = async |key: &str| caller.act("/caches/user/invalidate", &json!({ "key": key })).await;
+    assert_eq!(invalidate("42").await["result"], "invalidated");
+    assert_eq!(load("42", "new").await, "new");
+    assert_eq!(invalidate("nosuch").await["result"], "no_entry");
+    for text in KEY_TEXTS {
+        for named in [text.to_owned(), shown(text)] {
+            load(text, "old").await;
+            assert_eq!(invalidate(&named).await["result"], "invalidated", "{named}");
+            assert_eq!(load(text, "new").await, "new", "{named} names the entry of {text}");
+            invalidate(&named).await;
+        }
+    }
 }

@@ -18,3 +18,4 @@ pub(super) mod rig;
 pub(crate) mod robustness;
 mod sentences;
 mod sizes;
+mod waiters;

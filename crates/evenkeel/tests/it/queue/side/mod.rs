@@ -14,6 +14,7 @@ mod grows;
 mod killed;
 mod large;
 mod neighbors;
+mod rejected;
 mod rig;
 pub(crate) mod robustness;
 mod sending;

@@ -114,44 +114,6 @@ async fn until_no_row_lives<DB: Tested>(place: &TestDatabase<DB>) {
     }
 }
 
-const LIVE: &str = "SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1";
-
-/// A queue of two shards, and a job of each. Another program uses a key of the first shard.
-async fn with_a_sick_shard(place: &TestDatabase<sqlx::Sqlite>) -> (Redis, Queue<u32>, [JobId; 2]) {
-    let redis = Redis::start(RedisOptions::new()).await.unwrap();
-    let keel = Keel::connect(&redis.url()).await.unwrap();
-    let queue: Queue<u32> = keel.queue("row_decides").shards(2).sql(&place.pool).open().await.unwrap();
-    let mut names = (0_u32..).map(|number| JobId::named(&number.to_be_bytes()));
-    let ids = [0, 1].map(|shard| names.find(|id| id.shard(2) == shard).unwrap());
-    for id in ids {
-        queue.job(&1).raw_id(id).delay(HOUR).enqueue().await.unwrap();
-    }
-    let key = format!("{}:due:2", queue.steps(&ids[0]).1.tag());
-    redis.command::<()>(&["DEL", &key]).await.unwrap();
-    redis.command::<()>(&["SET", &key, "another program's"]).await.unwrap();
-    (redis, queue, ids)
-}
-
-/// Nothing was deleted while Redis rejected one of two shards. On one database, because the calls that fail are those to Redis.
-#[tokio::test]
-async fn purge_with_a_sick_shard_deletes_jobs_of_the_other() {
-    let place = TestDatabase::<sqlx::Sqlite>::open().await;
-    let (_redis, queue, _) = with_a_sick_shard(&place).await;
-    let refused = queue.topic().purge(Among::Waiting, "row_decides").await.unwrap_err();
-    assert!(refused.to_string().contains("WRONGTYPE"), "{refused}");
-    assert_eq!(place.number(LIVE).await, 1, "only that of the sick shard");
-}
-
-/// The jobs behind the first one that is rejected were not revoked.
-#[tokio::test]
-async fn revocation_that_is_rejected_stops_no_other() {
-    let place = TestDatabase::<sqlx::Sqlite>::open().await;
-    let (_redis, queue, ids) = with_a_sick_shard(&place).await;
-    let refused = queue.topic().revoke(&ids).await.unwrap_err();
-    assert!(refused.to_string().contains("WRONGTYPE"), "{refused}");
-    assert_eq!(place.number(LIVE).await, 1);
-}
-
 async fn revoked_job_never_runs_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for is_flushed in [false, true] {

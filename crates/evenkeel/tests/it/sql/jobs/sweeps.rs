@@ -1,5 +1,6 @@
 //! The sweep of rows: what the store says of an end does not count against a live row, and it reads no more than it must.
 
+use super::scripts_run;
 use crate::sql::databases::{TestDatabase, Tested, on_each_database};
 use evenkeel::Keel;
 use evenkeel::queue::{Delivery, JobId, Queue};
@@ -238,18 +239,10 @@ async fn large_bodies_are_restored_and_sent_only_when_needed<DB: Tested>(place: 
 }
 
 impl Stage {
-    /// How many steps Redis has run so far.
-    async fn scripts_run(&self) -> usize {
-        let text: String = self.redis.command(&["INFO", "commandstats"]).await.unwrap();
-        let prefix = format!("cmdstat_{}:calls=", testkit::step_command().to_lowercase());
-        let line = text.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap();
-        line.split(',').next().unwrap().parse().unwrap()
-    }
-
     /// Waits until Redis has run so many more.
     async fn scripts_run_again(&self, number: usize) {
-        let before = self.scripts_run().await;
-        testkit::eventually("scripts run", async || (self.scripts_run().await >= before + number).then_some(()))
+        let before = scripts_run(&self.redis).await;
+        testkit::eventually("scripts run", async || (scripts_run(&self.redis).await >= before + number).then_some(()))
             .await
             .unwrap();
     }

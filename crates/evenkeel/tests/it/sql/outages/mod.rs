@@ -109,30 +109,50 @@ async fn effects_are_carried_out_once_the_link_is_up() {
 }
 
 /// Of a unit with more invalidations than the link takes at once, each attempt began with the first again, and none ever came to the end.
-#[tokio::test]
-async fn units_of_any_size_are_carried_out_after_outages() {
-    let tally = run(1..=2, Plan { units: 4, effects_max: 700, in_flight_max: 100 }).await;
+async fn units_of_any_size_are_carried_out_after_outages<DB: Sql>() {
+    let tally = run::<DB>(1..=2, Plan { units: 4, effects_max: 700, in_flight_max: 100 }).await;
     assert_eq!(tally.violations(), 0, "{tally:?}");
     assert!(tally.largest == 700 && tally.left > 0 && tally.outages > 0, "a check of nothing: {tally:?}");
 }
 
 /// The long run of `cargo xtask sim units`: one line a seed, and one with the sums.
-#[tokio::test]
-#[ignore = "the long run, for `cargo xtask sim units`"]
-async fn long_run() {
+async fn long_run<DB: Sql>() {
     let Ok(seeds) = std::env::var(SEEDS) else { return };
     let (first, last) = seeds.split_once("..").unwrap();
     let plan = Plan { units: 8, effects_max: 20_000, in_flight_max: 10_000 };
-    let tally = run(first.parse().unwrap()..=last.parse().unwrap(), plan).await;
+    let tally = run::<DB>(first.parse().unwrap()..=last.parse().unwrap(), plan).await;
     println!("{}", serde_json::to_string(&tally).unwrap());
     assert_eq!(tally.violations(), 0, "{tally:?}");
 }
 
-async fn run(seeds: std::ops::RangeInclusive<u64>, plan: Plan) -> Tally {
+macro_rules! on_each_server {
+    ($($name:ident: $database:ty;)+) => {$(
+        mod $name {
+            #[tokio::test]
+            async fn units_of_any_size_are_carried_out_after_outages() {
+                Box::pin(super::units_of_any_size_are_carried_out_after_outages::<$database>()).await;
+            }
+
+            #[tokio::test]
+            #[ignore = "the long run, for `cargo xtask sim units`"]
+            async fn long_run() {
+                Box::pin(super::long_run::<$database>()).await;
+            }
+        }
+    )+};
+}
+
+on_each_server! {
+    sqlite: sqlx::Sqlite;
+    mariadb: sqlx::MySql;
+    postgres: sqlx::Postgres;
+}
+
+async fn run<DB: Sql>(seeds: std::ops::RangeInclusive<u64>, plan: Plan) -> Tally {
     let server = redis().await.unwrap();
     let mut all = Tally::default();
     for seed in seeds {
-        let one = Box::pin(play(&server, seed, plan)).await;
+        let one = Box::pin(play::<DB>(&server, seed, plan)).await;
         println!("{}", serde_json::to_string(&one).unwrap());
         all.add(&one);
     }

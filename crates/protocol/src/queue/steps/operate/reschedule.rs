@@ -42,12 +42,22 @@ pub enum Rescheduled {
     Unknown,
 }
 
+impl Reschedule {
+    /// Checks the new due time, for callers that do not send the change as a step.
+    ///
+    /// # Errors
+    /// [`QueueError::Invalid`].
+    pub fn check(&self) -> Checked {
+        self.when.map_or(Ok(()), When::check_given)
+    }
+}
+
 impl Step<Shard> for Reschedules {
     type Reply = Vec<Rescheduled>;
 
     fn check(&self) -> Checked {
         check::items(self.0.len())?;
-        self.0.iter().filter_map(|change| change.when).try_for_each(When::check_given)
+        self.0.iter().try_for_each(Reschedule::check)
     }
 
     fn call(&self, _: &Shard) -> Call {

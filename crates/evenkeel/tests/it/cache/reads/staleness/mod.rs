@@ -4,6 +4,7 @@ mod fail_safe;
 mod fences;
 mod freshness;
 mod lives;
+mod mixed;
 mod on_replicas;
 mod operator;
 mod refresh;

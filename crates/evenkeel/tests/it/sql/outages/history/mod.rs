@@ -11,7 +11,7 @@ use evenkeel::queue::topic::JobState;
 use evenkeel::sql::migrate;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use sqlx::Sqlite;
+use sqlx::Pool;
 use std::time::Duration;
 use tally::Tally;
 use testkit::park::SharedRedis;
@@ -55,11 +55,11 @@ impl Process {
     }
 
     /// How many of these entries differ from SQL.
-    async fn stale(&self, pool: &sqlx::SqlitePool, keys: &[i64]) -> u64 {
+    async fn stale<DB: Sql>(&self, pool: &Pool<DB>, keys: &[i64]) -> u64 {
         let mut stale = 0;
         for key in keys {
             let sql = format!("SELECT units FROM items WHERE id = {key}");
-            let expected = Sqlite::number(&mut *pool.acquire().await.unwrap(), &sql).await.unwrap();
+            let expected = DB::number(&mut pool.acquire().await.unwrap(), &sql).await.unwrap();
             let load = async move { Ok::<_, std::io::Error>(expected) };
             let found = Box::pin(self.items.get(key, |_| load)).await.unwrap();
             stale += u64::from(found.map(|units| *units) != expected);
@@ -83,7 +83,20 @@ fn sample(random: &mut StdRng, effects: u64) -> Vec<i64> {
     keys
 }
 
-pub(super) async fn play(server: &SharedRedis, seed: u64, plan: Plan) -> Tally {
+/// The rows that units of work change.
+async fn fill<DB: Sql>(pool: &Pool<DB>, rows: u64) {
+    let mut connection = pool.acquire().await.unwrap();
+    let table = "CREATE TABLE items (id BIGINT NOT NULL PRIMARY KEY, units BIGINT NOT NULL)";
+    DB::run(&mut connection, table).await.unwrap();
+    let ids: Vec<u64> = (0..=rows).collect();
+    for part in ids.chunks(1_000) {
+        let values: Vec<String> = part.iter().map(|id| format!("({id}, 0)")).collect();
+        let insert = format!("INSERT INTO items (id, units) VALUES {}", values.join(", "));
+        DB::run(&mut connection, &insert).await.unwrap();
+    }
+}
+
+pub(super) async fn play<DB: Sql>(server: &SharedRedis, seed: u64, plan: Plan) -> Tally {
     let mut random = StdRng::seed_from_u64(seed);
     let mut tally = Tally::of(seed);
     let door = Door::closed(&server.url).unwrap();
@@ -91,15 +104,10 @@ pub(super) async fn play(server: &SharedRedis, seed: u64, plan: Plan) -> Tally {
     let prefix = format!("{}u{seed}", server.prefix);
     let url = format!("{}&in_flight_max={}", quick(&door.url(&server.url).unwrap(), &prefix), plan.in_flight_max);
     let (home, other) = (Process::start(&url).await, Process::start(&url).await);
-    let database = Sqlite::fresh().await;
-    let pool = pool::<Sqlite>(&database.url, 4).await;
+    let database = DB::fresh().await;
+    let pool = pool::<DB>(&database.url, 4).await;
     migrate(&pool).await.unwrap();
-    let rows = format!(
-        "CREATE TABLE items AS WITH RECURSIVE n(id) AS (SELECT 0 UNION ALL SELECT id + 1 FROM n WHERE id < {}) \
-         SELECT id, 0 AS units FROM n; CREATE UNIQUE INDEX items_id ON items (id)",
-        plan.effects_max
-    );
-    Sqlite::run(&mut *pool.acquire().await.unwrap(), &rows).await.unwrap();
+    fill(&pool, plan.effects_max).await;
 
     let (mut keys, mut jobs) = (Vec::new(), 0);
     for number in 0..plan.units {
@@ -134,15 +142,15 @@ pub(super) async fn play(server: &SharedRedis, seed: u64, plan: Plan) -> Tally {
 }
 
 /// Commits a unit of work that changes `effects` rows, and sends a job now and then. Returns how many jobs it sent.
-async fn commit(
+async fn commit<DB: Sql>(
     random: &mut StdRng,
-    (home, pool, door): (&Process, &sqlx::SqlitePool, &Door),
+    (home, pool, door): (&Process, &Pool<DB>, &Door),
     (effects, outage): (u64, Outage),
     tally: &mut Tally,
 ) -> u64 {
     let mut work = home.keel.begin(pool).await.unwrap();
     let change = format!("UPDATE items SET units = units + 1 WHERE id < {effects}");
-    Sqlite::run(work.tx(), &change).await.unwrap();
+    DB::run(work.tx(), &change).await.unwrap();
     for key in 0..i64::try_from(effects).unwrap() {
         work.invalidate(&home.items, &key).unwrap();
     }
@@ -172,18 +180,18 @@ async fn commit(
 }
 
 /// The rows that no relay has claimed are due now.
-async fn due(pool: &sqlx::SqlitePool) {
+async fn due<DB: Sql>(pool: &Pool<DB>) {
     let due = "UPDATE evenkeel_outbox SET due_at = 1 WHERE state = 1 AND claim IS NULL";
-    Sqlite::run(&mut *pool.acquire().await.unwrap(), due).await.unwrap();
+    DB::run(&mut pool.acquire().await.unwrap(), due).await.unwrap();
 }
 
 /// Lets relays that have just started carry out what is left, and returns whether they did.
-async fn is_done(keel: &Keel, pool: &sqlx::SqlitePool) -> bool {
+async fn is_done<DB: Sql>(keel: &Keel, pool: &Pool<DB>) -> bool {
     let pass = || async {
         due(pool).await;
         keel.relay(pool).run_once().await.unwrap();
         let left = "SELECT COUNT(*) FROM evenkeel_outbox WHERE state <> 2";
-        let left = Sqlite::number(&mut *pool.acquire().await.unwrap(), left).await.unwrap();
+        let left = DB::number(&mut pool.acquire().await.unwrap(), left).await.unwrap();
         (left == Some(0)).then_some(())
     };
     eventually_within(DONE_MAX, "all units of work are done", pass).await.is_ok()
