@@ -8,7 +8,7 @@ use crate::id::SnowflakeBuilder;
 /// Ids; see the module [`id`](crate::id).
 impl Keel {
     /// Begins a generator of the scope `scope`: 1 to 64 letters, digits, `-`, `_` or `.`, the same in every process of the fleet. Ids of one
-    /// scope differ; build one generator for each process and scope, and clone it.
+    /// scope differ among the processes on one Redis and prefix; build one generator for each process and scope, and clone it.
     ///
     /// The store keeps the worker ids of each scope forever, so a scope stands for a kind of ids, not for a tenant or a user.
     pub fn snowflake(&self, scope: &str) -> SnowflakeBuilder {

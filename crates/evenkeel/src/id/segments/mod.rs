@@ -70,6 +70,9 @@ impl Segments {
     /// The next number. The next block is fetched in the background when half of one is used; a caller waits if both are used up. Dropping this
     /// future loses no number.
     ///
+    /// A fetch needs a connection of the pool, and on SQLite the database's only writer: call this before a transaction that has the last
+    /// connection or writes, and not within it.
+    ///
     /// # Errors
     /// [`IdError::NoneInTime`] after [`wait`](SegmentsBuilder::wait), with the reason: no number was issued.
     pub async fn next(&self) -> Result<Id, IdError> {
