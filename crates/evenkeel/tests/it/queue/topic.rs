@@ -89,7 +89,7 @@ async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
     let (mut scanned, mut before) = (Vec::new(), None);
     loop {
         let page = topic.scan(JobState::Waiting, before, 6).await?;
-        scanned.extend(page.jobs.iter().map(|seen| seen.job.as_ref().map(|job| job.spec.body.clone())));
+        scanned.extend(page.jobs.into_iter().map(|seen| seen.job.map(|job| job.spec.body)));
         before = page.next;
         if before.is_none() {
             break;
