@@ -4,7 +4,7 @@
 
 use crate::connect::OnDatabase;
 use crate::database::on;
-use crate::output::{Output, table_or, truncated};
+use crate::output::{Output, foreign, table_or, truncated};
 use crate::time;
 use anyhow::{Context, Result, bail};
 use evenkeel::Keel;
@@ -101,7 +101,10 @@ async fn release<DB: Database>(inbox: &Inbox<DB>, arguments: &ReleaseArguments, 
         (true, ParkedMessageDecision::Skip) => "skipped",
     };
     let what = format!("{} {}", arguments.group, arguments.message);
-    output.print(&json!({ "what": what, "released": released, "answer": answer }), &format!("{what}: {answer}\n"))?;
+    output.print(
+        &json!({ "what": what, "released": released, "answer": answer }),
+        &format!("{}: {answer}\n", foreign(&what)),
+    )?;
     Ok(released)
 }
 

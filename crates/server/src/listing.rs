@@ -38,7 +38,9 @@ impl Listing {
     /// Something is missing in the table.
     pub(crate) fn print(&self, output: Output) -> Result<()> {
         let notes: String = self.notes.iter().map(|note| foreign(note) + "\n").collect();
-        output.print(&self.value, &(self.table() + &notes))?;
+        // That there is none is not known.
+        let table = if self.rows.is_empty() && !self.rejected.is_empty() { String::new() } else { self.table() };
+        output.print(&self.value, &(table + &notes))?;
         missing(&self.rejected)
     }
 }

@@ -120,6 +120,8 @@ pub(crate) fn escaped(document: &str) -> String {
 /// A table with aligned columns; columns of numbers are right-aligned. Each row is one line.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(|cell| foreign(cell)).collect()).collect();
+    // A heading may be the name of what is shown.
+    let headings: Vec<String> = headings.iter().map(|heading| foreign(heading)).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([headings[column].chars().count()]).max().unwrap_or(0)
@@ -139,7 +141,7 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
         let line = cells.collect::<Vec<_>>().join("  ");
         format!("{}\n", line.trim_end())
     };
-    let mut text = line(&mut headings.iter().copied());
+    let mut text = line(&mut headings.iter().map(String::as_str));
     rows.iter().for_each(|row| text.push_str(&line(&mut row.iter().map(String::as_str))));
     text
 }
@@ -201,6 +203,7 @@ mod tests {
     fn foreign_text_controls_no_terminal_and_forges_no_line() {
         let rows = [vec!["\u{1b}[2Jred\u{9b}31m\r".to_owned()], vec!["two\nlines\u{202e}\u{2028}".to_owned()]];
         assert_eq!(table(&["NAME"], &rows), "NAME\n [2Jred 31m\ntwo lines\n");
+        assert_eq!(table(&["a\nb"], &[]), "a b\n");
         let document = serde_json::json!({ "name": "\u{1b}\u{9b}\u{7f}\u{202e}\u{2066}\n\u{fc}" });
         let text = escaped(&format!("{document:#}"));
         assert!(text.contains(r"\u001b\u009b\u007f\u202e\u2066\n") && text.contains('\u{fc}'), "{text}");

@@ -6,7 +6,7 @@
 pub(crate) mod entry;
 
 use crate::connect::OnRedis;
-use crate::output::{Output, table};
+use crate::output::{Output, foreign, table};
 use crate::time;
 use anyhow::{Result, anyhow};
 use evenkeel::Keel;
@@ -86,7 +86,7 @@ async fn invalidate(keel: &Keel, arguments: &InvalidateArguments, output: Output
     let is_stored = done != Invalidated::NoEntry;
     let note = if is_stored { "" } else { " (there was no entry; check the names of the cache and of the key)" };
     let value = json!({ "cache": cache, "key": key, "result": word, "was_stored": is_stored });
-    output.print(&value, &format!("{cache} {key}: {word}{note}\n"))?;
+    output.print(&value, &format!("{}: {word}{note}\n", foreign(&format!("{cache} {key}"))))?;
     Ok(true)
 }
 

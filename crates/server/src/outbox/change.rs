@@ -1,6 +1,6 @@
 //! `release`, `retry`, `purge`.
 
-use crate::output::Output;
+use crate::output::{Output, foreign};
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::sql::relay::operate::{Outbox, ParkedDecision};
@@ -57,7 +57,10 @@ pub(super) async fn release<DB: Database>(
         (true, ParkedDecision::Resend) => "due now",
         (true, ParkedDecision::Skip) => "skipped",
     };
-    output.print(&json!({ "what": what, "released": released, "answer": answer }), &format!("{what}: {answer}\n"))?;
+    output.print(
+        &json!({ "what": what, "released": released, "answer": answer }),
+        &format!("{}: {answer}\n", foreign(&what)),
+    )?;
     Ok(released)
 }
 

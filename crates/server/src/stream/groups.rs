@@ -2,7 +2,7 @@
 
 use super::figures::{self, Figures};
 use crate::listing::{Listing, missing};
-use crate::output::{Output, table_or};
+use crate::output::{Output, table, table_or};
 use crate::prefixes;
 use crate::time;
 use crate::trouble;
@@ -229,7 +229,10 @@ pub(super) async fn lag(keel: &Keel, arguments: &LagArguments, output: Output) -
         bail!("no stream has a group {group}; `evenkeel stream lag` lists all groups");
     }
     let headings = ["STREAM", "GROUP", "UNREAD", "LATE", "PENDING", "OLDEST PENDING", "STATE", ""];
-    output.print(&Value::Array(values), &table_or(&headings, &rows, "no groups"))?;
+    // That there is none is not known.
+    let empty = if read.rejected.is_empty() { "no groups\n" } else { "" };
+    let text = if rows.is_empty() { empty.to_owned() } else { table(&headings, &rows) };
+    output.print(&Value::Array(values), &text)?;
     missing(&read.rejected)?;
     Ok(is_fine)
 }

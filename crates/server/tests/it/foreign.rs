@@ -61,7 +61,7 @@ async fn fill(keel: &Keel) {
     consumer.run(async { eventually("the entry is a dead letter", is_dead).await.unwrap() }).await.unwrap();
 
     let users = keel.cache::<String, Value>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
-    users.get(&EVIL.to_owned(), async |_| Ok::<_, Infallible>(Some(json!(EVIL)))).await.unwrap();
+    users.get(&EVIL.to_owned(), |_| async { Ok::<_, Infallible>(Some(json!(EVIL))) }).await.unwrap();
     let report = json!({
         "host": EVIL, "version": EVIL, "consumers": [{ "topic": EVIL, "slots": 3 }], "locks": [{ "lock": EVIL, "fence": 1 }],
         "jobs": [{ "topic": EVIL, "id": EVIL }], "schedules": [{ "topic": EVIL, "schedule": EVIL, "cron": EVIL }],

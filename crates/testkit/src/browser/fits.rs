@@ -46,12 +46,19 @@ const SCRIPT: &str = r"
     }
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
     const lines = () => new Set([...range.getClientRects()].filter((box) => box.width > 0).map((box) => Math.round(box.top))).size;
+    const isLetter = (text) => /[\p{L}\p{N}]/u.test(text);
+    // The text behind a `wbr`.
+    const besides = (node, side) => (node[side]?.nodeName === 'WBR' && node[side][side]?.data) || '';
     for (let node = texts.nextNode(); node; node = texts.nextNode()) {
         range.selectNodeContents(node);
         if (lines() < 2 || node.parentElement.closest('pre, textarea')) continue;
         for (const word of node.data.matchAll(/(?<![\p{L}\p{N}])\p{L}{2,20}(?![\p{L}\p{N}])/gu)) {
+            // A part of a longer word, which may be broken.
+            const end = word.index + word[0].length;
+            if (word.index === 0 && isLetter(besides(node, 'previousSibling').slice(-1))) continue;
+            if (end === node.data.length && isLetter(besides(node, 'nextSibling').slice(0, 1))) continue;
             range.setStart(node, word.index);
-            range.setEnd(node, word.index + word[0].length);
+            range.setEnd(node, end);
             if (lines() > 1) found.push(`the word ${word[0]} is broken in ${JSON.stringify(node.data.trim().slice(0, 40))}`);
         }
     }

@@ -21,7 +21,7 @@ fn pieces(text: &str) -> Vec<&str> {
         let is_separated =
             SEPARATORS.contains(last) && !SEPARATORS.contains(letter) && !is_in_number && !letter.is_whitespace();
         word = if letter.is_whitespace() || matches!(last, '-' | '/') { 0 } else { word };
-        if is_separated || word == WORD_MAX {
+        if is_separated || (word == WORD_MAX && letter.is_alphanumeric()) {
             pieces.push(&text[begin..at]);
             (begin, word) = (at, 0);
         }
@@ -53,7 +53,7 @@ mod tests {
         let long = "\u{fc}".repeat(45);
         assert_eq!(pieces(&long).iter().map(|piece| piece.chars().count()).collect::<Vec<_>>(), [20, 20, 5]);
         assert_eq!(pieces("internationalization-internationalization").len(), 1);
-        assert_eq!(wrapping("a_<b").into_string(), "a_&lt;b");
+        assert_eq!(wrapping("a_<b").into_string(), "a_<wbr>&lt;b");
         assert_eq!(wrapping("a_b").into_string(), "a_<wbr>b");
     }
 }

@@ -1,6 +1,6 @@
 //! `dead redrive`: sends dead letters back, at a rate some at a time.
 
-use crate::output::{Output, Progress};
+use crate::output::{Output, Progress, foreign};
 use crate::queue::Servers;
 use crate::queue::slices::SLICE_SECONDS;
 use crate::time;
@@ -77,6 +77,7 @@ pub(super) async fn redrive(servers: &Servers<'_>, arguments: RedriveArguments, 
         "name": name, "taken": taken, "taken_in_all": taken_in_all, "seen": seen, "taken_before": taken_before,
         "died_later": died_later, "began_ms": began_at, "filter": filter, "stopped": is_stopped,
     });
+    let name = foreign(&name);
     let mut text = format!("{taken} redriven by '{name}' ({taken_in_all} in total)\n");
     if taken_before > 0 {
         text.push_str(&format!(

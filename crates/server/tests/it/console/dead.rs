@@ -117,7 +117,7 @@ async fn add_secrets(console: &Console, pool: &sqlx::SqlitePool) {
     let orders = add_letters(console, &[json!({ "card": SECRET })], "card of kardashian refused").await;
     orders.append(SECRET.to_owned(), &json!({ "card": SECRET })).await.unwrap();
     let users = console.keel.cache::<u64, Value>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
-    users.get(&42, async |_| Ok::<_, Infallible>(Some(json!(SECRET)))).await.unwrap();
+    users.get(&42, |_| async { Ok::<_, Infallible>(Some(json!(SECRET))) }).await.unwrap();
 }
 
 const SECRET: &str = "kardashian";

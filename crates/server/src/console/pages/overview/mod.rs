@@ -63,7 +63,7 @@ fn troubles(snapshot: &Snapshot) -> Markup {
             @for Trouble { is_bad, text, since, names_duration, link, .. } in &snapshot.troubles {
                 div.notice.bad[*is_bad].warn[!*is_bad] {
                     p { span.mark aria-hidden="true" { (if *is_bad { "✕" } else { "!" }) } " "
-                        strong { (if *is_bad { "Problem: " } else { "Warning: " }) } (text)
+                        strong { (if *is_bad { "Problem: " } else { "Warning: " }) } (wrapping(text))
                         @if !names_duration { span.hint { " for " (since) } }
                         @if let Some((path, label)) = link { " " a href=(path) { (label) } }
                     }
