@@ -102,7 +102,8 @@ impl PrefixRecord {
         let mut set = Cmd::with_capacity(4, 96);
         set.arg("HSET").arg(&self.key).arg(name).arg(now_ms);
         let mut expire = Cmd::with_capacity(3, 64);
-        expire.arg("EXPIRE").arg(&self.key).arg(VALID_FOR.as_secs());
+        // Not EXPIRE: the library has no right to it, and a user has the rights of the library.
+        expire.arg("PEXPIRE").arg(&self.key).arg(VALID_FOR.as_millis());
         let mut both = redis::Pipeline::with_capacity(2);
         both.add_command(set).add_command(expire);
         for answer in link.pipeline(&self.key, &both).await? {

@@ -68,10 +68,26 @@ pub(super) async fn record<DB: Dialect>(
         write: serde_json::from_str(&waiting.body).unwrap_or_default(),
     };
     // A struct of text and numbers always serializes.
-    let details = serde_json::to_string(&details).unwrap_or_default();
+    let details = ascii(&serde_json::to_string(&details).unwrap_or_default());
     DB::execute_statement(connection, Statement::new("INSERT INTO link_conflicts (told) VALUES ").list([details]))
         .await?;
     Ok(())
+}
+
+/// The JSON text with every character that is not ASCII escaped. The text of a write that the database rejects may have characters that its
+/// encoding does not have, and a conflict that could not be recorded either would stop all later writes.
+fn ascii(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if letter.is_ascii() {
+            escaped.push(letter);
+        } else {
+            let units =
+                letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+            escaped.push_str(&units);
+        }
+    }
+    escaped
 }
 
 impl RecordedConflict {
@@ -91,5 +107,20 @@ impl<DB: Dialect> Pools<DB> {
     async fn dismiss_conflict(&self, number: i64) -> Result<bool, StoreError> {
         let delete = Statement::new("DELETE FROM link_conflicts WHERE id = ").bind(number);
         Ok(DB::execute_statement(&mut *self.writer().await?, delete).await? > 0)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
+mod tests {
+    use super::ascii;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn escaped_json_is_ascii_and_means_the_same() {
+        let value = json!({ "target": "https://example.com/\u{1f600}/M\u{fc}ller\"\\\n", "\u{e9}": 1 });
+        let escaped = ascii(&value.to_string());
+        assert!(escaped.is_ascii(), "{escaped}");
+        assert_eq!(serde_json::from_str::<Value>(&escaped).unwrap(), value);
     }
 }

@@ -3,7 +3,7 @@
 use crate::domain::Code;
 use evenkeel::sql::{Conflict, Contended, SqlError};
 use std::sync::Arc;
-use web::sql::{Refusal, note_failover};
+use web::sql::{Refusal, note_failover, rejects_values};
 
 /// The errors of the store.
 #[derive(Debug, thiserror::Error)]
@@ -98,11 +98,22 @@ impl StoreError {
 
     /// Whether the database rejects the values of the row, so that a retry cannot succeed.
     pub(crate) fn rejects_values(&self) -> bool {
-        let Self::Unavailable(error) = self else { return false };
-        error.as_database_error().is_some_and(|known| {
-            !matches!(known.kind(), sqlx::error::ErrorKind::Other)
-                || known.code().is_some_and(|code| code.len() == 5 && code.starts_with("22"))
-        })
+        match self {
+            Self::Unavailable(error) => rejects_values(error),
+            // A taken code is noticed before the statement. What is left is a unique index of another program.
+            Self::Duplicate => true,
+            _ => false,
+        }
+    }
+
+    /// The message of the database, for the owner of the rejected values.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Unavailable(error) => {
+                error.as_database_error().map_or_else(|| error.to_string(), |known| known.message().to_owned())
+            }
+            other => other.to_string(),
+        }
     }
 }
 

@@ -9,7 +9,8 @@ use crate::codes::CODES;
 use crate::domain::{ClickHistory, Code, Link, Target, next_version, truncate_to_ms};
 use evenkeel::sql::Contended;
 use jiff::Timestamp;
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
 /// A row to import. An exported row is restored exactly; `None` fields get the values of a new link.
@@ -44,12 +45,14 @@ pub enum RowOutcome {
     Present,
     /// Another link has the code, with another target; nothing was changed.
     Taken(Code),
+    /// The database does not accept the row's values; nothing was changed. With its message.
+    Refused(String),
 }
 
 /// Receives the outcomes of a batch before its commit. The checkpoint that it returns is committed with the batch.
 ///
-/// Called once, with the outcomes in the order of the rows. The commit that follows may still fail. An error says that the outcomes
-/// cannot be recorded; it rolls the batch back.
+/// Called with the outcomes in the order of the rows, and again if the database rejected rows when it committed. The commit that follows
+/// may still fail. An error says that the outcomes cannot be recorded; it rolls the batch back.
 pub type ImportLog<'l> = dyn FnMut(&[RowOutcome]) -> io::Result<Checkpoint> + Send + 'l;
 
 /// The state of an interrupted import. The store writes it in the transaction of the rows, and does not interpret it.
@@ -61,12 +64,92 @@ pub struct Checkpoint {
     pub state: String,
 }
 
+/// Rows that the database rejects, by their index, with its message.
+type Refused = BTreeMap<usize, String>;
+
+/// The end of a transaction of rows.
+enum Ending<'e, 'l> {
+    /// Commits it, with the checkpoint of `log`, which receives the outcomes of the refused rows as well.
+    Commit { log: Option<&'e mut ImportLog<'l>>, refused: &'e Refused },
+    /// Rolls it back: it only found out whether the database accepts the rows.
+    RollBack,
+}
+
 /// See [`Writer::import`] and [`Writer::import_logged`].
 pub(super) async fn import<DB: Dialect>(
     writer: &Writer,
     pools: &Pools<DB>,
     rows: &[ImportRow],
     mut log: Option<&mut ImportLog<'_>>,
+) -> Result<Committed<Vec<RowOutcome>>, StoreError> {
+    let mut refused = Refused::new();
+    loop {
+        let ending = Ending::Commit { log: log.as_deref_mut(), refused: &refused };
+        let error = match attempt(writer, pools, &without(rows, &refused), ending).await {
+            Err(error) if error.rejects_values() => error,
+            result => return result,
+        };
+        let found = find_refused(writer, pools, rows, &refused).await?;
+        if found.is_empty() {
+            return Err(error);
+        }
+        refused.extend(found);
+    }
+}
+
+/// The rows without the refused ones.
+fn without<'r>(rows: &'r [ImportRow], refused: &Refused) -> Cow<'r, [ImportRow]> {
+    if refused.is_empty() {
+        return Cow::Borrowed(rows);
+    }
+    let kept = rows.iter().enumerate().filter(|(index, _)| !refused.contains_key(index));
+    Cow::Owned(kept.map(|(_, row)| row.clone()).collect())
+}
+
+/// The outcomes of all rows: `written` are those of the rows that were not refused.
+fn of_all(written: Vec<RowOutcome>, refused: &Refused) -> Vec<RowOutcome> {
+    let count = written.len() + refused.len();
+    let mut written = written.into_iter();
+    let outcome = |index| match refused.get(&index) {
+        Some(why) => Some(RowOutcome::Refused(why.clone())),
+        None => written.next(),
+    };
+    (0..count).filter_map(outcome).collect()
+}
+
+/// Finds the rows that the database rejects: it tries all, then halves, down to single rows, in transactions that are rolled back.
+async fn find_refused<DB: Dialect>(
+    writer: &Writer,
+    pools: &Pools<DB>,
+    rows: &[ImportRow],
+    known: &Refused,
+) -> Result<Refused, StoreError> {
+    let candidates: Vec<usize> = (0..rows.len()).filter(|index| !known.contains_key(index)).collect();
+    let mut found = Refused::new();
+    let mut parts = vec![&candidates[..]];
+    while let Some(part) = parts.pop() {
+        let tried: Vec<ImportRow> = part.iter().map(|index| rows[*index].clone()).collect();
+        match (attempt(writer, pools, &tried, Ending::RollBack).await, part) {
+            (Ok(_), _) => {}
+            (Err(error), [index]) if error.rejects_values() => {
+                found.insert(*index, error.message());
+            }
+            (Err(error), _) if error.rejects_values() && part.len() > 1 => {
+                let (first, second) = part.split_at(part.len() / 2);
+                parts.extend([first, second]);
+            }
+            (Err(error), _) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// One transaction of rows.
+async fn attempt<DB: Dialect>(
+    writer: &Writer,
+    pools: &Pools<DB>,
+    rows: &[ImportRow],
+    mut ending: Ending<'_, '_>,
 ) -> Result<Committed<Vec<RowOutcome>>, StoreError> {
     for _ in 0..CODE_ATTEMPTS_MAX {
         let mut work = writer.begin(pools).await?;
@@ -85,7 +168,12 @@ pub(super) async fn import<DB: Dialect>(
         for link in &links {
             writer.add_effects(Change::Imported(link), &mut work)?;
         }
-        if let Some(log) = &mut log {
+        let Ending::Commit { log, refused } = &mut ending else {
+            work.rollback().await?;
+            return Ok(Committed { value: outcomes, effects_done: false });
+        };
+        let outcomes = of_all(outcomes, refused);
+        if let Some(log) = log {
             let checkpoint = log(&outcomes).map_err(StoreError::Log)?;
             statements::store_checkpoint::<DB>(work.tx(), &checkpoint.source, &checkpoint.state).await?;
         }

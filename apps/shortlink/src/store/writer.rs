@@ -111,7 +111,8 @@ impl Writer {
     }
 
     /// Imports rows in one unit of work. The outcomes are in the order of the rows. A row is present if its code exists or, without
-    /// a code, its target. Imports of several processes are serialized, so equal rows are added once.
+    /// a code, its target. Imports of several processes are serialized, so equal rows are added once. A row that the database rejects
+    /// is refused alone.
     ///
     /// # Errors
     /// As [`patch`](Self::patch): no row was imported or, if the outcome is unknown, all were. A repeat adds no row twice.

@@ -71,8 +71,18 @@ impl Compression {
     }
 }
 
-/// Bytes that are searched for zeros: UTF-16 has one in every ASCII letter, and UTF-8 text has none.
+/// Bytes that are searched for the zeros of UTF-16, which has one in every ASCII letter.
 const ZEROS_WITHIN: usize = 64;
+
+/// Whether text without a byte order mark is UTF-16: nearly every second byte is zero, and none of the others. A single zero in UTF-8 text
+/// is an invalid character of its line.
+fn is_utf_16(beginning: &[u8]) -> bool {
+    let beginning = &beginning[..beginning.len().min(ZEROS_WITHIN) & !1];
+    let zeros = |first: usize| beginning.iter().skip(first).step_by(2).filter(|byte| **byte == 0).count();
+    let (even, odd) = (zeros(0), zeros(1));
+    let (most, fewest) = (even.max(odd), even.min(odd));
+    most >= 2 && fewest == 0 && most * 4 >= beginning.len() / 2 * 3
+}
 
 /// Refuses a compressed file, and text that is not UTF-8.
 pub(super) fn refuse_encoded(beginning: &[u8], name: &str) -> Result<()> {
@@ -80,7 +90,7 @@ pub(super) fn refuse_encoded(beginning: &[u8], name: &str) -> Result<()> {
         return compression.refuse(name);
     }
     let has_mark = beginning.starts_with(b"\xff\xfe") || beginning.starts_with(b"\xfe\xff");
-    if has_mark || beginning.iter().take(ZEROS_WITHIN).any(|byte| *byte == 0) {
+    if has_mark || is_utf_16(beginning) {
         bail!(
             "{name} is encoded as UTF-16: save it as UTF-8 (\"CSV UTF-8\" in a spreadsheet program), or convert it first (iconv -f \
              UTF-16 -t UTF-8 {name})"
@@ -107,9 +117,13 @@ mod tests {
 
     #[test]
     fn utf_16_text_is_refused_with_remedy() {
-        for utf_16 in [&b"\xff\xfet\0a\0"[..], b"\xfe\xff\0t\0a", b"t\0a\0r\0"] {
+        for utf_16 in [&b"\xff\xfet\0a\0"[..], b"\xfe\xff\0t\0a", b"t\0a\0r\0", b"\0t\0a\0r\0g\x04\x10"] {
             let refused = refuse_encoded(utf_16, "a.csv").unwrap_err().to_string();
             assert!(refused.starts_with("a.csv is encoded as UTF-16: save it as UTF-8"), "{refused}");
+        }
+        // Regression: a file with one zero in its first line was refused as a whole.
+        for utf_8 in [&b"target\nhttps://example.com/\0\n"[..], b"\0", b"\0a", b"target\0", b"t\0a\0rget\tcode\n"] {
+            refuse_encoded(utf_8, "a.csv").unwrap();
         }
     }
 

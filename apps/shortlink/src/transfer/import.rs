@@ -158,10 +158,12 @@ impl Run<'_> {
         }
         self.report_unknown(&unknown);
         let (rows, slots) = sort(records);
+        let before = self.progress.counts;
         let mut after = Progress { position, ..self.progress.clone() };
         let mut bad = Vec::new();
         let (name, rejected) = (&self.name, &self.rejected);
         let mut log = |answers: &[ImportOutcome]| {
+            after.counts = before;
             bad = count(&slots, answers, &mut after.counts);
             after.rejected_bytes = rejected.write(&bad)?;
             let state = serde_json::to_string(&after).map_err(std::io::Error::from)?;

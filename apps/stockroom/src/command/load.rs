@@ -16,8 +16,9 @@ pub(super) async fn run(flags: LoadFlags, servers: &ServerFlags) -> Result<bool>
         work(&share, &urls(servers).context("--part needs --database and --redis")?).await?;
         return Ok(true);
     }
-    if flags.operations == 0 || flags.in_flight == 0 || flags.cap < 1 {
-        bail!("--operations, --in-flight and --cap must be at least 1");
+    let counts = [flags.operations, flags.in_flight, flags.products, flags.workers];
+    if counts.contains(&0) || flags.cap < 1 {
+        bail!("--operations, --in-flight, --products, --workers and --cap must be at least 1");
     }
     let environment = environment(servers, flags.cap).await?;
     let load = Load {

@@ -91,6 +91,10 @@ fn from_store(error: &StoreError) -> Problem {
             let detail = "Too many requests are waiting for the database. Nothing was changed; try again.";
             Problem::new(Kind::UNAVAILABLE, detail)
         }
+        error if error.rejects_values() => {
+            error!(%error, "the database does not accept a value");
+            Problem::new(INVALID_INPUT, "The database does not accept one of the values. Nothing was changed.")
+        }
         error @ (StoreError::Unavailable(_) | StoreError::Library(_)) => {
             error!(%error, "the database failed");
             let refused = |refusal| format!("The database refuses writes: {refusal}. Nothing was changed; try again.");

@@ -1,7 +1,7 @@
 //! [`StoreError`]: errors of the database.
 
 use evenkeel::sql::SqlError;
-use web::sql::{Refusal, note_failover};
+use web::sql::{Refusal, note_failover, rejects_values};
 
 /// An error of the database.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +46,12 @@ impl StoreError {
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
         self.driver_error().and_then(Refusal::of)
+    }
+
+    /// Whether the database rejects the values, so that a retry cannot succeed.
+    #[must_use]
+    pub fn rejects_values(&self) -> bool {
+        self.driver_error().is_some_and(rejects_values)
     }
 
     /// Whether too many requests waited for a connection.

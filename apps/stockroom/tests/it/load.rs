@@ -64,6 +64,8 @@ fn invalid_load_flags_are_reported_in_one_line() {
         (&["--redis", "redis://127.0.0.1:1"][..], "a load needs both --redis and --database"),
         (&["--strategy", "luck"], "unknown strategy \"luck\""),
         (&["--operations", "0"], "must be at least 1"),
+        (&["--products", "0"], "must be at least 1"),
+        (&["--workers", "0"], "must be at least 1"),
     ] {
         let output = load(arguments);
         let error = String::from_utf8(output.stderr).unwrap();

@@ -2,7 +2,7 @@
 
 use super::support::server::Server;
 use serde_json::json;
-use testkit::eventually;
+use testkit::{eventually, park};
 
 /// A file size limit simulates a full disk. Regression: `/readyz` said "up" while every change was refused.
 #[tokio::test]
@@ -36,4 +36,18 @@ async fn full_disk_is_named_by_readiness_until_there_is_room() {
     });
     ready.await.unwrap();
     assert_eq!(add(number).await.status, 201);
+}
+
+/// Regression: the client was told to try again (503), for ever.
+#[tokio::test]
+async fn value_that_the_encoding_lacks_is_invalid_input() {
+    let database = park::postgres_latin1_database().await.unwrap();
+    let server = Server::start_with(&["--database", &database.url]).with_products(&["M\u{fc}sli"]).await;
+    let refused = server.client.post("/api/products", &json!({ "name": "\u{1f600}" })).await;
+    let detail = refused.problem(refused.status, "invalid-input");
+    assert!((400..500).contains(&refused.status) && detail.contains("does not accept"), "{}", refused.text);
+    let body = json!({ "commodityName": "\u{1f600}", "quantity": 1, "day": "2026-11-21" });
+    let refused = server.client.post("/api/arrivals", &body).await;
+    assert!((400..500).contains(&refused.status), "{}", refused.text);
+    assert_eq!(server.client.get("/readyz").await.status, 200);
 }

@@ -111,7 +111,11 @@ fn read_change(text: &str) -> Result<Change, String> {
         return Err(format!("there is no such rule; there are {}", known.join(", ")));
     };
     let (limit, hold) = rest.split_once(',').map_or((rest, None), |(limit, hold)| (limit, Some(hold)));
-    let limit = limit.parse().ok().filter(|limit: &f64| limit.is_finite()).ok_or("the limit must be a number")?;
+    let limit = limit
+        .parse()
+        .ok()
+        .filter(|limit: &f64| limit.is_finite() && *limit >= 0.0)
+        .ok_or("the limit must be a number, at least 0")?;
     let hold_s = hold.map(time::read_span).transpose()?.map(|ms| ms / 1_000);
     Ok(Change { rule: rule.name, limit, hold_s })
 }
@@ -135,7 +139,8 @@ async fn watch(arguments: &WatchArguments) -> ExitCode {
 async fn evaluate_all(arguments: &WatchArguments, redis: &Address, database: Option<&Address>) -> Result<bool> {
     let clock = Clock::system();
     let webhook = arguments.webhook.as_deref().map(Webhook::to).transpose()?;
-    let mut notifier = webhook.map(|webhook| Notifier::new(webhook, clock.clone()));
+    let every = Duration::from_millis(arguments.every.max(EVERY_MIN_MS));
+    let notifier = webhook.map(|webhook| Notifier::start(webhook, clock.clone(), every));
     let database = database.map(Database::open).transpose()?;
     let (builder, options) = (Keel::builder().process_reports(false), LinkOptions::from_url(&redis.url)?);
     let keel =
@@ -151,20 +156,20 @@ async fn evaluate_all(arguments: &WatchArguments, redis: &Address, database: Opt
         complained = errors;
         for notice in evaluator.evaluate(clock.unix_ms(), &reading) {
             print(&notice, Output::new(arguments.json))?;
-            if let Some(notifier) = &mut notifier {
+            if let Some(notifier) = &notifier {
                 notifier.add(notice);
             }
         }
-        if let Some(notifier) = &mut notifier {
-            notifier.send().await;
-        }
-        if arguments.once && notifier.as_ref().is_none_or(Notifier::is_idle) {
+        if arguments.once {
+            if let Some(notifier) = notifier {
+                notifier.finish().await?;
+            }
             if !reading.sick.is_empty() && !evaluator.is_any_firing() {
                 bail!("no alert fires among what was read");
             }
             return Ok(!evaluator.is_any_firing());
         }
-        clock.sleep(Duration::from_millis(arguments.every.max(EVERY_MIN_MS))).await;
+        clock.sleep(every).await;
     }
 }
 
@@ -209,6 +214,7 @@ mod tests {
             "QueueLate=",
             "QueueLate=much",
             "QueueLate=NaN",
+            "QueueLate=-1",
             "Nothing=1",
             "HitRatioLow=1",
             "QueueLate=1,soon",

@@ -2,9 +2,12 @@
 
 use super::evaluate::Notice;
 use crate::webhook::{Rejected, Webhook};
+use anyhow::Result;
 use evenkeel::clock::{Clock, Moment};
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// How long a notice is repeated.
 const RETRY_MAX: Duration = Duration::from_secs(600);
@@ -27,9 +30,39 @@ impl Waiting {
     }
 }
 
-/// See the module. The notices of an alert arrive in order: a later one waits for an earlier one. Those of different alerts do not wait
-/// for each other.
+/// See the module. It sends in a task of its own: a receiver that hangs delays neither the next reading nor what is printed.
+///
+/// The notices of an alert arrive in order: a later one waits for an earlier one. Those of different alerts do not wait for each other.
 pub(super) struct Notifier {
+    notices: mpsc::Sender<Notice>,
+    task: JoinHandle<()>,
+}
+
+impl Notifier {
+    /// Starts the task. Rounds of repetitions are `pause` apart.
+    pub(super) fn start(webhook: Webhook, clock: Clock, pause: Duration) -> Self {
+        let (notices, receiver) = mpsc::channel(WAITING_MAX);
+        let rounds = Rounds { webhook, clock, waiting: VecDeque::new(), is_away: false };
+        Self { notices, task: tokio::spawn(rounds.run(receiver, pause)) }
+    }
+
+    /// Gives the notice to the task. It is reported and lost if the receiver has not answered for as many notices as may wait.
+    pub(super) fn add(&self, notice: Notice) {
+        if let Err(error) = self.notices.try_send(notice) {
+            let notice = error.into_inner();
+            eprintln!("{} is not sent to the webhook: {WAITING_MAX} notices wait for it", notice.id);
+        }
+    }
+
+    /// Waits until every notice was sent or given up.
+    pub(super) async fn finish(self) -> Result<()> {
+        drop(self.notices);
+        Ok(self.task.await?)
+    }
+}
+
+/// The task.
+struct Rounds {
     webhook: Webhook,
     clock: Clock,
     waiting: VecDeque<Waiting>,
@@ -37,12 +70,25 @@ pub(super) struct Notifier {
     is_away: bool,
 }
 
-impl Notifier {
-    pub(super) fn new(webhook: Webhook, clock: Clock) -> Self {
-        Self { webhook, clock, waiting: VecDeque::new(), is_away: false }
+impl Rounds {
+    /// Sends until there are no further notices and none waits.
+    async fn run(mut self, mut notices: mpsc::Receiver<Notice>, pause: Duration) {
+        loop {
+            if self.waiting.is_empty() {
+                let Some(notice) = notices.recv().await else { return };
+                self.add(notice);
+            }
+            while let Ok(notice) = notices.try_recv() {
+                self.add(notice);
+            }
+            self.send().await;
+            if !self.waiting.is_empty() {
+                self.clock.sleep(pause).await;
+            }
+        }
     }
 
-    pub(super) fn add(&mut self, notice: Notice) {
+    fn add(&mut self, notice: Notice) {
         if self.waiting.len() >= WAITING_MAX {
             self.waiting.pop_front();
         }
@@ -51,7 +97,7 @@ impl Notifier {
 
     /// Sends what waits: each notice once, until the receiver does not answer at all. What it did not accept is tried again at the next
     /// call, for ten minutes, after the notices of other alerts.
-    pub(super) async fn send(&mut self) {
+    async fn send(&mut self) {
         let mut failed = BTreeSet::new();
         while let Some(first) = self.waiting.front().filter(|first| !failed.contains(&first.alert())) {
             let sent = match serde_json::to_string(&first.notice) {
@@ -91,10 +137,5 @@ impl Notifier {
         self.waiting.push_back(first);
         self.waiting.extend(of_alert);
         Some(alert)
-    }
-
-    /// Whether every notice was sent or given up.
-    pub(super) fn is_idle(&self) -> bool {
-        self.waiting.is_empty()
     }
 }

@@ -1,7 +1,8 @@
 //! The configuration file of `evenkeel serve`: TOML with a key for each flag. A flag or an environment variable overrides its key.
 
 use super::Arguments;
-use anyhow::{Context, Result};
+use super::serving::check_shown;
+use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -39,10 +40,14 @@ impl Arguments {
         serving.otlp = serving.otlp.take().or(file.otlp);
         serving.audit_log = serving.audit_log.take().or(file.audit_log);
         for (flags, table) in [(&mut serving.show, file.show), (&mut serving.show_stream, file.show_stream)] {
+            let fields =
+                |(name, fields): (String, Vec<String>)| fields.into_iter().map(move |field| (name.clone(), field));
+            let shown: Vec<(String, String)> = table.into_iter().flat_map(fields).collect();
+            for (name, field) in &shown {
+                check_shown(name, field).map_err(|why| anyhow!("{}: {why}", path.display()))?;
+            }
             if flags.is_empty() {
-                let fields =
-                    |(name, fields): (String, Vec<String>)| fields.into_iter().map(move |field| (name.clone(), field));
-                *flags = table.into_iter().flat_map(fields).collect();
+                *flags = shown;
             }
         }
         Ok(self)
@@ -98,16 +103,35 @@ mod tests {
 
     #[test]
     fn unknown_and_invalid_keys_are_refused_with_their_line() {
-        let error = |file| format!("{:#}", configured(&[], file).err().unwrap());
+        let error = |file: &str| format!("{:#}", configured(&[], file).err().unwrap());
         let unknown = error("redis = 'redis://one'\nlisten_on = '127.0.0.1:1'\n");
         assert!(unknown.contains("console.toml, line 2: unknown field `listen_on`"), "{unknown}");
         let number = error("listen = 8420\n");
         assert!(number.contains("line 1") && number.contains("expected a string"), "{number}");
         let url = error("public_url = 'ops.example'\n");
         assert!(url.contains("console.toml: the setting \"public_url\" is wrong"), "{url}");
+        for (table, why) in [
+            ("show", "the path \"\" of \"mail\" has an empty field"),
+            ("show_stream", "the path \"a..b\" of \"mail\" has an empty field"),
+        ] {
+            let path = if table == "show" { "" } else { "a..b" };
+            let shown = error(&format!("[{table}]\nmail = ['user', '{path}']\n"));
+            assert!(shown.contains("console.toml: ") && shown.contains(why), "{shown}");
+        }
         let missing = command().try_get_matches_from(["serve", "--config", "/no/such/file"]).unwrap();
         let missing = Arguments::from_arg_matches(&missing).unwrap().configured().err().unwrap();
         assert!(missing.to_string().contains("cannot read the settings file /no/such/file"), "{missing}");
+    }
+
+    /// Regression: an empty path showed viewers whole bodies.
+    #[test]
+    fn field_without_a_name_or_path_is_refused() {
+        for flag in ["--show", "--show-stream"] {
+            for wrong in ["mail", "mail=", "=user", "=", "mail=.", "mail=a..b", "mail=.a", "mail=a."] {
+                assert!(command().try_get_matches_from(["serve", flag, wrong]).is_err(), "{flag} {wrong}");
+            }
+            assert!(command().try_get_matches_from(["serve", flag, "mail=user.id"]).is_ok(), "{flag}");
+        }
     }
 
     /// `--routes` is a question, and no setting.

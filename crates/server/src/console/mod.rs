@@ -34,12 +34,12 @@ use crate::database::Database;
 use anyhow::Result;
 use app::App;
 use axum::extract::State;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use evenkeel::Keel;
 use evenkeel::link::LinkOptions;
 use rights::{Action, Table};
 use route::Route;
-use security::front::front;
+use security::front::{api_problems, front};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -116,5 +116,5 @@ fn router(table: Table, app: &App, listen: SocketAddr) -> Result<axum::Router> {
     let routes = table.into_router();
     app.router.get_or_init(|| routes.clone().with_state(app.clone()));
     let fronted = routes.layer(from_fn_with_state(app.clone(), front));
-    Ok(web::wrap(fronted, wrap)?.with_state(app.clone()))
+    Ok(web::wrap(fronted, wrap)?.with_state(app.clone()).layer(from_fn(api_problems)))
 }

@@ -59,7 +59,21 @@ pub(crate) struct Serving {
 
 fn shown_field(text: &str) -> Result<(String, String), String> {
     let (name, path) = text.split_once('=').ok_or("use NAME=PATH, for example mail=user.id")?;
+    check_shown(name, path)?;
     Ok((name.to_owned(), path.to_owned()))
+}
+
+/// Refuses what shows nothing, or everything: an empty path is the whole body, which no one means who leaves it out.
+pub(super) fn check_shown(name: &str, path: &str) -> Result<(), String> {
+    if name.is_empty() {
+        return Err(format!("{path:?} has no name of a topic or stream: use NAME=PATH, for example mail=user.id"));
+    }
+    if path.split('.').any(str::is_empty) {
+        return Err(format!(
+            "the path {path:?} of {name:?} has an empty field: use the names of nested fields with dots, for example user.id"
+        ));
+    }
+    Ok(())
 }
 
 impl Serving {

@@ -1,6 +1,7 @@
 //! `evenkeel doctor URL...`: prints one line per check, with a remedy if the check fails.
 //!
-//! The checks leave nothing behind: they write a Redis key that expires after two seconds, and nothing into a database.
+//! The checks leave nothing behind: they write a Redis key that expires after two seconds, delete the libraries of functions that they have
+//! loaded, and write nothing into a database.
 
 mod mysql;
 mod permissions;
@@ -17,7 +18,7 @@ use crate::address::{Address, Kind};
 use crate::database::Database;
 use evenkeel::sql::SqlError;
 use report::Report;
-use sqlx::ConnectOptions;
+use sqlx::{ColumnIndex, ConnectOptions, Decode, Row, Type};
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -44,7 +45,12 @@ pub(crate) async fn run(arguments: &Arguments) -> ExitCode {
     let addresses = match addresses {
         Ok(addresses) => addresses,
         Err(message) => {
-            eprintln!("{message}");
+            if arguments.json {
+                // As every other outcome, one object.
+                let _ = writeln!(std::io::stdout(), "{}", serde_json::json!({ "error": message }));
+            } else {
+                eprintln!("{message}");
+            }
             return ExitCode::from(NOT_CHECKED);
         }
     };
@@ -84,6 +90,22 @@ where
         Err(_) => server.fail("connect", format!("no connection within {CONNECT_MAX:?}"), reach::UNREACHABLE),
     }
     None
+}
+
+/// The columns of a row, each of which is text. One that cannot be read is a warning, and `None`: nothing is assumed in its place.
+fn texts<R, const N: usize>(row: &R, names: [&str; N], server: &mut Server) -> [Option<String>; N]
+where
+    R: Row,
+    usize: ColumnIndex<R>,
+    for<'r> String: Decode<'r, R::Database> + Type<R::Database>,
+{
+    let mut columns = 0..N;
+    names.map(|name| {
+        let value = row.try_get::<String, _>(columns.next().unwrap_or(N));
+        let unreadable =
+            |error| server.warn("settings", format!("cannot read {name}: {error}"), "check it on the server");
+        value.map_err(unreadable).ok()
+    })
 }
 
 /// All checks of one server.

@@ -1,16 +1,28 @@
 //! The checks of a MySQL or MariaDB server.
 
 use super::report::Server;
-use super::{connect, schema};
+use super::{connect, schema, texts};
 use crate::address::Address;
 use sqlx::mysql::MySqlConnectOptions;
-use sqlx::{AssertSqlSafe, MySqlConnection, Row};
+use sqlx::{AssertSqlSafe, MySqlConnection};
 use std::collections::BTreeSet;
 
-/// Reads every variable that the checks use. Each exists in MySQL 8.0 and in MariaDB 10.6.
-const VARIABLES: &str = "SELECT VERSION(), DATABASE(), @@global.read_only, @@session.autocommit, \
-    @@default_storage_engine, @@global.sql_mode, @@character_set_database, @@global.innodb_flush_log_at_trx_commit, \
-    @@global.log_bin, @@global.binlog_format, @@global.binlog_row_image, @@global.time_zone, @@session.time_zone";
+/// Every variable that the checks use. Each exists in MySQL 8.0 and in MariaDB 10.6. Their types differ between versions, so all are read as
+/// text.
+const VARIABLES: [&str; 12] = [
+    "VERSION()",
+    "COALESCE(DATABASE(), '')",
+    "@@global.read_only",
+    "@@default_storage_engine",
+    "@@global.sql_mode",
+    "@@character_set_database",
+    "@@global.innodb_flush_log_at_trx_commit",
+    "@@global.log_bin",
+    "@@global.binlog_format",
+    "@@global.binlog_row_image",
+    "@@global.time_zone",
+    "@@session.time_zone",
+];
 
 /// Statements that need a permission each. The server checks it before it finds that there is no such table.
 const RIGHTS: [&str; 8] = [
@@ -26,35 +38,55 @@ const RIGHTS: [&str; 8] = [
 
 pub(super) async fn examine(address: &Address, server: &mut Server) {
     let Some(mut connection) = connect::<MySqlConnectOptions>(address, server).await else { return };
-    let row = match sqlx::query(VARIABLES).fetch_one(&mut connection).await {
+    let query = format!("SELECT {}", VARIABLES.map(|variable| format!("CAST({variable} AS CHAR)")).join(", "));
+    let row = match sqlx::query(AssertSqlSafe(query)).fetch_one(&mut connection).await {
         Ok(row) => row,
         Err(error) => return server.fail("settings", error.to_string(), "allow this user to read server variables"),
     };
-    let text = |index: usize| row.try_get::<String, _>(index).unwrap_or_default();
-    let number = |index: usize| row.try_get::<i64, _>(index).unwrap_or_default();
-    version(server, &text(0));
-    database(server, &text(1));
-    writable(server, &mut connection, number(2) == 0).await;
+    let values = texts(&row, VARIABLES, server);
+    let [number, name, read_only, engine, mode, encoding, flush, log, format, image, zone, of_session] = &values;
+    if let Some(number) = number {
+        version(server, number);
+    }
+    if let Some(name) = name {
+        database(server, name);
+    }
+    if let Some(read_only) = read_only {
+        writable(server, &mut connection, !is_on(read_only)).await;
+    }
     strict_cluster(server, &mut connection).await;
     isolation(server, &mut connection).await;
-    server.require(
-        text(4) == "InnoDB",
-        "engine",
-        text(4),
-        "set default_storage_engine=InnoDB: other engines have no transactions",
-    );
-    let strict = text(5).contains("STRICT_TRANS_TABLES") || text(5).contains("STRICT_ALL_TABLES");
-    let found = if strict { "strict" } else { "not strict" };
-    let remedy = "add STRICT_TRANS_TABLES to sql_mode: otherwise the server truncates values that do not fit";
-    server.advise(strict, "sql mode", found, remedy);
-    let remedy = "create the database with CHARACTER SET utf8mb4: other character sets lose characters";
-    server.advise(text(6) == "utf8mb4", "encoding", text(6), remedy);
-    let remedy = "set innodb_flush_log_at_trx_commit=1: otherwise a crash may lose committed transactions";
-    server.advise(number(7) == 1, "durability", format!("innodb_flush_log_at_trx_commit={}", number(7)), remedy);
-    binlog(server, number(8) == 1, &text(9), &text(10));
-    server.ok("time zone", format!("server {}, session {}", text(11), text(12)));
+    if let Some(engine) = engine {
+        let remedy = "set default_storage_engine=InnoDB: other engines have no transactions";
+        server.require(engine == "InnoDB", "engine", engine, remedy);
+    }
+    if let Some(mode) = mode {
+        let strict = mode.contains("STRICT_TRANS_TABLES") || mode.contains("STRICT_ALL_TABLES");
+        let found = if strict { "strict" } else { "not strict" };
+        let remedy = "add STRICT_TRANS_TABLES to sql_mode: otherwise the server truncates values that do not fit";
+        server.advise(strict, "sql mode", found, remedy);
+    }
+    if let Some(encoding) = encoding {
+        let remedy = "create the database with CHARACTER SET utf8mb4: other character sets lose characters";
+        server.advise(encoding == "utf8mb4", "encoding", encoding, remedy);
+    }
+    if let Some(flush) = flush {
+        let remedy = "set innodb_flush_log_at_trx_commit=1: otherwise a crash may lose committed transactions";
+        server.advise(flush == "1", "durability", format!("innodb_flush_log_at_trx_commit={flush}"), remedy);
+    }
+    if let (Some(log), Some(format), Some(image)) = (log, format, image) {
+        binlog(server, is_on(log), format, image);
+    }
+    if let (Some(zone), Some(of_session)) = (zone, of_session) {
+        server.ok("time zone", format!("server {zone}, session {of_session}"));
+    }
     permissions(server, &mut connection).await;
     schema(address, server).await;
+}
+
+/// Whether a variable is on: a number in some versions, a word in others. `read_only` has further words, each of which rejects writes.
+fn is_on(value: &str) -> bool {
+    !matches!(value, "0" | "OFF")
 }
 
 /// Sessions may be read-only although the server is not.
@@ -64,21 +96,26 @@ async fn writable(server: &mut Server, connection: &mut MySqlConnection, is_prim
     }
     // MariaDB before 11.1 has only the second name, MySQL 8 only the first.
     for name in ["transaction_read_only", "tx_read_only"] {
-        let query = format!("SELECT @@session.{name}");
-        let is_on = sqlx::query_scalar::<_, i64>(AssertSqlSafe(query)).fetch_one(&mut *connection).await;
-        if is_on.is_ok_and(|is_on| is_on != 0) {
+        let query = format!("SELECT CAST(@@session.{name} AS CHAR)");
+        let Ok(value) = sqlx::query_scalar::<_, String>(AssertSqlSafe(query)).fetch_one(&mut *connection).await else {
+            continue;
+        };
+        if is_on(&value) {
             let remedy = format!("set {name}=OFF on the server: every transaction begins as a read-only one");
             return server.fail("writable", format!("{name} is on"), remedy);
         }
+        return server.ok("writable", "yes");
     }
-    server.ok("writable", "yes");
+    server.warn("writable", "unknown", "make sure that transactions do not begin as read-only ones");
 }
 
 /// Percona XtraDB Cluster rejects what its replication does not support.
 async fn strict_cluster(server: &mut Server, connection: &mut MySqlConnection) {
     let query = "SHOW GLOBAL VARIABLES LIKE 'pxc_strict_mode'";
     let Ok(Some(row)) = sqlx::query(query).fetch_optional(connection).await else { return };
-    strict_mode(server, &row.try_get::<String, _>(1).unwrap_or_default());
+    if let [_, Some(mode)] = &texts(&row, ["the name of pxc_strict_mode", "pxc_strict_mode"], server) {
+        strict_mode(server, mode);
+    }
 }
 
 fn strict_mode(server: &mut Server, mode: &str) {

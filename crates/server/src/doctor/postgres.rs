@@ -1,18 +1,27 @@
 //! The checks of a PostgreSQL server.
 
 use super::report::Server;
-use super::{connect, schema};
+use super::{connect, schema, texts};
 use crate::address::Address;
 use evenkeel::sql::SqlError;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{ConnectOptions, PgConnection, Row};
+use sqlx::{AssertSqlSafe, ConnectOptions, PgConnection, Row};
 use std::str::FromStr;
 
-/// Reads every setting that the checks use.
-const SETTINGS: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int, \
-    current_database(), pg_is_in_recovery(), current_setting('default_transaction_read_only'), \
-    current_setting('default_transaction_isolation'), current_setting('server_encoding'), current_setting('fsync'), \
-    current_setting('synchronous_commit'), current_setting('wal_level'), current_setting('TimeZone')";
+/// Every setting that the checks use, read as text.
+const SETTINGS: [&str; 11] = [
+    "current_setting('server_version')",
+    "current_setting('server_version_num')::int >= 140000",
+    "current_database()",
+    "pg_is_in_recovery()",
+    "current_setting('default_transaction_read_only')",
+    "current_setting('default_transaction_isolation')",
+    "current_setting('server_encoding')",
+    "current_setting('fsync')",
+    "current_setting('synchronous_commit')",
+    "current_setting('wal_level')",
+    "current_setting('TimeZone')",
+];
 
 /// What this role lacks: to create the tables as long as there are none, and to use them.
 const MISSING: &str = r"SELECT 'USAGE ON SCHEMA public' AS missing WHERE current_schema() IS NULL
@@ -24,8 +33,6 @@ const MISSING: &str = r"SELECT 'USAGE ON SCHEMA public' AS missing WHERE current
             AND relname LIKE 'evenkeel\_%' AND NOT has_table_privilege(pg_class.oid, needed)
         GROUP BY relname";
 
-const VERSION_MIN: i32 = 140_000;
-
 pub(super) async fn examine(address: &Address, server: &mut Server) {
     let Some(mut connection) = connect::<PgConnectOptions>(address, server).await else { return };
     if is_pooled(address, &mut connection).await {
@@ -33,7 +40,8 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
                       belong to a session";
         return server.fail("session", "two connections have the same session: a pooler in transaction mode", remedy);
     }
-    let row = match sqlx::query(SETTINGS).fetch_one(&mut connection).await {
+    let query = format!("SELECT {}", SETTINGS.map(|setting| format!("({setting})::text")).join(", "));
+    let row = match sqlx::query(AssertSqlSafe(query)).fetch_one(&mut connection).await {
         Ok(row) => row,
         Err(error) => {
             return server.fail(
@@ -43,14 +51,44 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
             );
         }
     };
-    let text = |index: usize| row.try_get::<String, _>(index).unwrap_or_default();
-    let enough = row.try_get::<i32, _>(1).unwrap_or_default() >= VERSION_MIN;
-    let version = text(0).split(' ').next().unwrap_or_default().to_owned();
-    server.require(enough, "version", format!("PostgreSQL {version}"), "use PostgreSQL 14 or later");
-    server.ok("database", text(2));
-    let standby = row.try_get::<bool, _>(3).unwrap_or_default();
-    let writable = !standby && text(4) == "off";
-    let (found, remedy) = match (standby, writable) {
+    let values = texts(&row, SETTINGS, server);
+    let [number, enough, name, standby, read_only, isolation, encoding, fsync, commit, level, zone] = &values;
+    if let (Some(number), Some(enough)) = (number, enough) {
+        let version = number.split(' ').next().unwrap_or(number);
+        server.require(enough == "true", "version", format!("PostgreSQL {version}"), "use PostgreSQL 14 or later");
+    }
+    if let Some(name) = name {
+        server.ok("database", name);
+    }
+    if let (Some(standby), Some(read_only)) = (standby, read_only) {
+        writable(server, standby == "true", read_only == "off");
+    }
+    // Every level is sufficient: PostgreSQL treats READ UNCOMMITTED as READ COMMITTED.
+    if let Some(isolation) = isolation {
+        server.ok("isolation", isolation);
+    }
+    if let Some(encoding) = encoding {
+        let remedy = "create the database with ENCODING 'UTF8': other encodings reject or lose characters";
+        server.advise(encoding == "UTF8", "encoding", encoding, remedy);
+    }
+    if let (Some(fsync), Some(commit)) = (fsync, commit) {
+        let remedy = "set fsync=on and synchronous_commit=on: otherwise a crash may lose committed transactions";
+        let is_durable = fsync == "on" && commit != "off";
+        server.advise(is_durable, "durability", format!("fsync={fsync}, synchronous_commit={commit}"), remedy);
+    }
+    if let Some(level) = level {
+        server.ok("WAL level", format!("wal_level={level} (only change data capture needs logical)"));
+    }
+    if let Some(zone) = zone {
+        server.ok("time zone", zone);
+    }
+    permissions(server, &mut connection).await;
+    schema(address, server).await;
+}
+
+fn writable(server: &mut Server, is_standby: bool, writes_by_default: bool) {
+    let writable = !is_standby && writes_by_default;
+    let (found, remedy) = match (is_standby, writable) {
         (true, _) => ("a standby", "use the primary's address"),
         (false, true) => ("yes", ""),
         (false, false) => (
@@ -59,17 +97,6 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         ),
     };
     server.require(writable, "writable", found, remedy);
-    // Every level is sufficient: PostgreSQL treats READ UNCOMMITTED as READ COMMITTED.
-    server.ok("isolation", text(5));
-    let remedy = "create the database with ENCODING 'UTF8': other encodings reject or lose characters";
-    server.advise(text(6) == "UTF8", "encoding", text(6), remedy);
-    let durable = text(7) == "on" && text(8) != "off";
-    let remedy = "set fsync=on and synchronous_commit=on: otherwise a crash may lose committed transactions";
-    server.advise(durable, "durability", format!("fsync={}, synchronous_commit={}", text(7), text(8)), remedy);
-    server.ok("WAL level", format!("wal_level={} (only change data capture needs logical)", text(9)));
-    server.ok("time zone", text(10));
-    permissions(server, &mut connection).await;
-    schema(address, server).await;
 }
 
 /// Whether a second connection gets the session of the first: a pooler lends it to each transaction.

@@ -38,6 +38,7 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     server.ok("connect", "connected");
     server.ok("role", "primary");
     let doctor = Doctor { link, clock };
+    let known = doctor.libraries().await;
     match doctor.info().await {
         Ok(info) => {
             version(server, &info);
@@ -50,11 +51,12 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         Err(error) => server.fail("settings", error.to_string(), "allow this user INFO (ACL SETUSER name +info)"),
     }
     doctor.protocol(server).await;
-    doctor.functions(server).await;
+    doctor.functions(server, known.as_deref()).await;
     doctor.scripts(server).await;
     permissions::examine(&doctor.link, server).await;
     doctor.tracking(server).await;
     doctor.times(server).await;
+    doctor.remove_libraries(known.as_deref()).await;
 }
 
 /// Sends a command and reads its reply.
@@ -92,7 +94,7 @@ impl Doctor {
     }
 
     /// Steps are functions; a server that refuses them runs the same source as scripts.
-    async fn functions(&self, server: &mut Server) {
+    async fn functions(&self, server: &mut Server, known: Option<&[String]>) {
         let library =
             "#!lua name=doctor_of_evenkeel\nredis.register_function('doctor_of_evenkeel', function() return 1 end)";
         let loaded = self.ask::<String>(cmd("FUNCTION").arg("LOAD").arg(library)).await;
@@ -107,19 +109,30 @@ impl Doctor {
                       FUNCTION LOAD (ACL SETUSER name +fcall +function|load), or use a server that has them";
         let found = match &refused {
             Some(error) => error.to_string(),
-            None => match self.libraries().await {
-                Some(number) => format!("loaded and ran a function; Evenkeel's libraries: {number}"),
+            None => match known {
+                Some(known) => format!("loaded and ran a function; Evenkeel's libraries: {}", known.len()),
                 None => "loaded and ran a function".to_owned(),
             },
         };
         server.advise(refused.is_none(), "functions", found, remedy);
     }
 
-    /// The number of libraries of programs.
-    async fn libraries(&self) -> Option<usize> {
+    /// The names of the libraries of programs; `None` if this user may not list them.
+    async fn libraries(&self) -> Option<Vec<String>> {
         let list = cmd("FUNCTION").arg("LIST").arg("LIBRARYNAME").arg("evenkeel_*").take();
-        let listed = self.ask::<Vec<::redis::Value>>(&list).await.ok()?;
-        Some(listed.len())
+        let listed = self.ask::<Vec<HashMap<String, ::redis::Value>>>(&list).await.ok()?;
+        let name = |mut library: HashMap<String, ::redis::Value>| {
+            String::from_redis_value(library.remove("library_name")?).ok()
+        };
+        Some(listed.into_iter().filter_map(name).collect())
+    }
+
+    /// Deletes the libraries that the checks have loaded. A program of this version that has begun to use one of them meanwhile loads it again.
+    async fn remove_libraries(&self, known: Option<&[String]>) {
+        let (Some(known), Some(now)) = (known, self.libraries().await) else { return };
+        for name in now.iter().filter(|name| !known.contains(name)) {
+            let _ = self.ask::<()>(cmd("FUNCTION").arg("DELETE").arg(name)).await;
+        }
     }
 
     async fn scripts(&self, server: &mut Server) {

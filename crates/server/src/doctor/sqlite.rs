@@ -1,10 +1,10 @@
 //! The checks of a SQLite file. They do not create a missing file.
 
 use super::report::Server;
-use super::schema;
+use super::{schema, texts};
 use crate::address::Address;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Row, SqliteConnection};
+use sqlx::{ConnectOptions, SqliteConnection};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -31,10 +31,14 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         .await
     {
         Ok(row) => {
-            server.ok("version", format!("SQLite {}", row.try_get::<String, _>(0).unwrap_or_default()));
-            let journal: String = row.try_get(1).unwrap_or_default();
-            let remedy = "run PRAGMA journal_mode=WAL once: otherwise each write blocks all readers";
-            server.advise(journal == "wal" || journal == "memory", "journal", journal, remedy);
+            let [version, journal] = texts(&row, ["sqlite_version()", "journal_mode"], server);
+            if let Some(version) = version {
+                server.ok("version", format!("SQLite {version}"));
+            }
+            if let Some(journal) = journal {
+                let remedy = "run PRAGMA journal_mode=WAL once: otherwise each write blocks all readers";
+                server.advise(journal == "wal" || journal == "memory", "journal", journal, remedy);
+            }
         }
         Err(error) => return server.fail("file", error.to_string(), "restore the file from a backup"),
     }

@@ -88,7 +88,7 @@ pub(super) async fn reschedule(servers: &Servers<'_>, arguments: RescheduleArgum
 
 pub(super) async fn pause(servers: &Servers<'_>, arguments: &PauseArguments, output: Output) -> Result<bool> {
     let topic = super::topic(servers, &arguments.topic).await?;
-    let until = arguments.span.map(|span| topic.now_ms() + span);
+    let until = time::pause_end(arguments.span, topic.now_ms())?;
     topic.pause(until).await?;
     let text = match until {
         Some(until) => format!("{}: paused until {}\n", topic.name(), time::text(until)),

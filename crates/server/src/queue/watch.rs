@@ -7,6 +7,8 @@ use crate::webhook::Webhook;
 use anyhow::{Result, bail};
 use evenkeel::queue::topic::alert::{Alert, AlertLimits, Watch};
 use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -52,6 +54,7 @@ pub(super) async fn run(servers: &Servers<'_>, arguments: &Arguments, output: Ou
         bail!("nothing to watch: add --backlog, --late, --dead, --idle or --running");
     }
     let webhook = arguments.webhook.as_deref().map(Webhook::to).transpose()?;
+    let sender = webhook.map(Sender::start);
     let topics = super::topics(servers, &arguments.topics).await?;
     topics.rejected.iter().for_each(|rejection| warn(&format!("not watched: {rejection}")));
     let is_whole = topics.rejected.is_empty();
@@ -62,7 +65,7 @@ pub(super) async fn run(servers: &Servers<'_>, arguments: &Arguments, output: Ou
             match watch.look().await {
                 Ok(alerts) => {
                     for alert in alerts {
-                        send(&alert, webhook.as_ref(), output).await?;
+                        send(&alert, sender.as_ref(), output)?;
                     }
                 }
                 Err(error) if !arguments.once => warn(&format!("{error}; retrying")),
@@ -71,6 +74,9 @@ pub(super) async fn run(servers: &Servers<'_>, arguments: &Arguments, output: Ou
             }
         }
         if arguments.once {
+            if let Some(sender) = sender {
+                sender.finish().await?;
+            }
             if let Some(error) = failed {
                 return Err(error.into());
             }
@@ -80,15 +86,48 @@ pub(super) async fn run(servers: &Servers<'_>, arguments: &Arguments, output: Ou
     }
 }
 
-/// Prints the alert on one line, with `--json` as one object per line, and sends it to the webhook.
-async fn send(alert: &Alert, webhook: Option<&Webhook>, output: Output) -> Result<()> {
+/// Alerts that wait for the webhook at most.
+const WAITING_MAX: usize = 1_000;
+
+/// Sends alerts in a task of its own: a webhook that hangs delays neither the next check nor what is printed.
+struct Sender {
+    bodies: mpsc::Sender<String>,
+    task: JoinHandle<()>,
+}
+
+impl Sender {
+    fn start(webhook: Webhook) -> Self {
+        let (bodies, mut receiver) = mpsc::channel::<String>(WAITING_MAX);
+        let task = tokio::spawn(async move {
+            while let Some(body) = receiver.recv().await {
+                if let Err(error) = webhook.send(body).await {
+                    warn(&format!("the webhook did not accept an alert: {error:#}"));
+                }
+            }
+        });
+        Self { bodies, task }
+    }
+
+    fn add(&self, body: String) {
+        if self.bodies.try_send(body).is_err() {
+            warn(&format!("an alert is not sent to the webhook: {WAITING_MAX} alerts wait for it"));
+        }
+    }
+
+    /// Waits until every alert was sent, or not accepted.
+    async fn finish(self) -> Result<()> {
+        drop(self.bodies);
+        Ok(self.task.await?)
+    }
+}
+
+/// Prints the alert on one line, with `--json` as one object per line, and gives it to the webhook's task.
+fn send(alert: &Alert, webhook: Option<&Sender>, output: Output) -> Result<()> {
     let value = serde_json::to_string(alert)?;
     let written = if output.json { write_json(&value) } else { write(&(foreign(&alert.to_string()) + "\n")) };
     written?;
-    if let Some(webhook) = webhook
-        && let Err(error) = webhook.send(value).await
-    {
-        warn(&format!("the webhook did not accept an alert: {error:#}"));
+    if let Some(webhook) = webhook {
+        webhook.add(value);
     }
     Ok(())
 }

@@ -9,7 +9,6 @@ use evenkeel::Keel;
 use evenkeel::clock::UnixMs;
 use evenkeel::stream::admin::{LetterId, Listing, SeekPreview, SeekTo};
 use evenkeel_link::support::guard;
-use evenkeel_protocol::stream::steps::SPAN_MS_MAX;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -70,13 +69,8 @@ pub(super) struct TrimArguments {
 pub(super) async fn pause(keel: &Keel, arguments: &PauseArguments, output: Output) -> Result<bool> {
     let GroupArguments { stream, group } = &arguments.of;
     let stream = keel.stream_admin(stream).await?;
-    if let Some(span) = arguments.span
-        && !(1..=SPAN_MS_MAX).contains(&span)
-    {
-        bail!("--for must be between 1ms and a hundred years; omit it to pause until `resume`");
-    }
     let now = keel.link().map_or(0, evenkeel::link::Link::server_now_ms);
-    let until = arguments.span.map(|span| now.saturating_add(span));
+    let until = time::pause_end(arguments.span, now)?;
     stream.pause(group, until.map(UnixMs)).await?;
     let head = format!("{group} of {}", stream.name());
     let text = match until {

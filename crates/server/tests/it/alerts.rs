@@ -6,6 +6,7 @@ use evenkeel::queue::{Delivery, Handled, Queue};
 use evenkeel::stream::{self, Entry, OnFailure};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -204,6 +205,33 @@ async fn rejected_notice_does_not_hold_back_other_alerts() {
     // The rejected one is repeated.
     let (_, _, again) = request(&listener).await;
     assert_eq!(again["id"], first["id"]);
+}
+
+/// Regression: while the webhook hung, no rule was evaluated, and no alert printed.
+#[tokio::test]
+async fn hanging_webhook_does_not_delay_what_is_printed() {
+    let redis = park::redis().await.unwrap();
+    let url = format!("{}?prefix={}", redis.url, redis.prefix);
+    let keel = Keel::connect(&url).await.unwrap();
+    let die = async |topic: &str| {
+        let queue = keel.queue::<Value>(topic).open().await.unwrap();
+        queue.job(&json!({})).enqueue().await.unwrap();
+        consume(&queue, || Handled::Dead("smtp refused".to_owned()), 1).await;
+    };
+    die("mail").await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let webhook = format!("http://{}/hook", listener.local_addr().unwrap());
+    let mut watch = Watch::start(&["--redis", &url, "--webhook", &webhook]);
+    watch.until(&["DeadLetters mail"]).await;
+    let (stream, _, first) = request(&listener).await;
+    assert_eq!(first["subject"], "mail");
+    die("sms").await;
+    watch.until(&["DeadLetters mail", "DeadLetters sms"]).await;
+    let closed = stream.try_read(&mut [0; 1]);
+    assert!(
+        matches!(&closed, Err(error) if error.kind() == ErrorKind::WouldBlock),
+        "it printed after the time-out: {closed:?}"
+    );
 }
 
 #[tokio::test]

@@ -323,3 +323,47 @@ async fn pooler_in_transaction_mode_fails() {
     pooler.abort();
     assert!(code == 1 && line(&lines, "session").contains("a pooler in session mode"), "{lines:#?}");
 }
+
+/// The value of a check's line.
+async fn found(url: &str, check: &str) -> String {
+    let ran = doctor(url).await;
+    let line = ran.out.lines().find(|line| line.split_whitespace().nth(1) == Some(check));
+    line.unwrap_or_else(|| unreachable!("{check}: {}", ran.out)).trim().to_owned()
+}
+
+/// Regression: the variable is unsigned, so it could not be read, and was reported as 0.
+#[tokio::test]
+async fn variables_of_mariadb_are_read_whatever_their_type() {
+    let maria = MariaDb::start(MariaDbOptions::new()).await.unwrap();
+    maria.execute("CREATE DATABASE shop").await.unwrap();
+    let url = maria.database_url("shop");
+    for flush in ["0", "1", "2"] {
+        maria.execute(&format!("SET GLOBAL innodb_flush_log_at_trx_commit = {flush}")).await.unwrap();
+        let line = found(&url, "durability").await;
+        let verdict = if flush == "1" { "ok" } else { "warn" };
+        assert!(line.starts_with(verdict), "{line}");
+        assert!(line.contains(&format!("innodb_flush_log_at_trx_commit={flush}")), "{line}");
+    }
+    maria.execute("SET GLOBAL read_only = ON").await.unwrap();
+    assert!(found(&url, "writable").await.starts_with("FAIL"));
+    maria.execute("SET GLOBAL read_only = OFF").await.unwrap();
+    maria.execute("SET GLOBAL tx_read_only = ON").await.unwrap();
+    assert!(found(&url, "writable").await.starts_with("FAIL"));
+}
+
+/// Regression: a library of functions was left on a Redis that had none.
+#[tokio::test]
+async fn checks_leave_nothing_on_a_redis() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let libraries = async || redis.command::<Vec<redis::Value>>(&["FUNCTION", "LIST"]).await.unwrap().len();
+    assert_eq!(doctor(&redis.url()).await.code, 0);
+    assert_eq!(libraries().await, 0);
+    // Those of programs stay.
+    let keel = Keel::connect(&redis.url()).await.unwrap();
+    keel.queue::<Value>("mail").open().await.unwrap();
+    let of_programs = libraries().await;
+    assert!(of_programs > 0);
+    let ran = doctor(&redis.url()).await;
+    assert!(ran.out.contains(&format!("Evenkeel's libraries: {of_programs}")), "{}", ran.out);
+    assert_eq!(libraries().await, of_programs);
+}

@@ -9,6 +9,9 @@ use std::time::Duration;
 /// Short, because a leftover database does less harm than a test that hangs.
 const DROP_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Options of `CREATE DATABASE`.
+const LATIN1: &str = " ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'";
+
 /// An empty database that belongs to one test.
 #[derive(Debug)]
 pub struct Database {
@@ -39,8 +42,12 @@ impl Database {
     /// An empty database on the PostgreSQL at `server` (an address with the database `postgres`), dropped at the end if the server still
     /// responds.
     pub async fn on_postgres(server: &str) -> Result<Database> {
+        Self::on_postgres_with(server, "").await
+    }
+
+    async fn on_postgres_with(server: &str, options: &str) -> Result<Database> {
         let name = own_name();
-        postgres::execute(server, &format!("CREATE DATABASE {name}")).await?;
+        postgres::execute(server, &format!("CREATE DATABASE {name}{options}")).await?;
         let url = format!("{}/{name}", server.strip_suffix("/postgres").unwrap_or(server));
         Ok(Database { url, place: Place::SharedPostgres { server: server.to_owned(), name } })
     }
@@ -63,6 +70,16 @@ pub async fn postgres_database() -> Result<Database> {
     }
     let own = Postgres::start(PostgresOptions::new()).await?;
     own.execute("CREATE DATABASE own").await?;
+    Ok(Database { url: own.database_url("own"), place: Place::OwnPostgres(own) })
+}
+
+/// An empty database in the encoding LATIN1, in which most characters cannot be stored, on a server as [`postgres_database`].
+pub async fn postgres_latin1_database() -> Result<Database> {
+    if let Ok(server) = std::env::var(POSTGRES_VARIABLE) {
+        return Database::on_postgres_with(&server, LATIN1).await;
+    }
+    let own = Postgres::start(PostgresOptions::new()).await?;
+    own.execute(&format!("CREATE DATABASE own{LATIN1}")).await?;
     Ok(Database { url: own.database_url("own"), place: Place::OwnPostgres(own) })
 }
 

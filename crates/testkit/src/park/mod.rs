@@ -8,7 +8,7 @@ mod database;
 mod redis;
 mod serve;
 
-pub use database::{Database, mariadb_database, postgres_database, sqlite_database};
+pub use database::{Database, mariadb_database, postgres_database, postgres_latin1_database, sqlite_database};
 pub use redis::{SharedRedis, own_redis, redis};
 pub use serve::{READY, serve};
 

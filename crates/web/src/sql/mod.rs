@@ -7,6 +7,7 @@ mod migrator;
 mod mysql;
 mod postgres;
 mod refusal;
+mod rejection;
 mod sqlite;
 mod statement;
 
@@ -17,6 +18,7 @@ pub use migrator::{incomplete_migrations, migrator};
 pub use mysql::mysql_pool;
 pub use postgres::postgres_pool;
 pub use refusal::Refusal;
+pub use rejection::rejects_values;
 pub use sqlite::sqlite_options;
 pub use statement::{Statement, Value};
 

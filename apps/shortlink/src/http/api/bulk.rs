@@ -63,7 +63,7 @@ pub enum ImportOutcome {
         /// The code.
         code: String,
     },
-    /// The row is invalid.
+    /// The row is invalid, or the database does not accept its values.
     Refused {
         /// Why.
         detail: String,
@@ -88,6 +88,9 @@ impl From<&RowOutcome> for ImportOutcome {
             RowOutcome::Created(code) => Self::Created { code: code.to_string() },
             RowOutcome::Present => Self::Present,
             RowOutcome::Taken(code) => Self::Taken { code: code.to_string() },
+            RowOutcome::Refused(why) => {
+                Self::Refused { detail: format!("the database does not accept this row: {why}") }
+            }
         }
     }
 }

@@ -75,10 +75,17 @@ impl WriteBehind {
             }
             if state.batch == 1 && error.rejects_values() {
                 state.refusals += 1;
-                if state.refusals >= REFUSALS_MAX && self.give_up(&pending, &error).await.is_ok() {
-                    state.last = pending.last().map_or(state.last, |spooled| spooled.sequence);
-                    state.refusals = 0;
-                    continue;
+                if state.refusals >= REFUSALS_MAX {
+                    match self.give_up(&pending, &error).await {
+                        Ok(()) => {
+                            state.last = pending.last().map_or(state.last, |spooled| spooled.sequence);
+                            state.refusals = 0;
+                            continue;
+                        }
+                        Err(error) => {
+                            warn!(%error, "cannot record a write that the database rejects as a conflict; retrying")
+                        }
+                    }
                 }
             }
             state.batch = 1;
@@ -103,7 +110,7 @@ impl WriteBehind {
 
     async fn give_up(&self, spooled: &[Spooled], error: &StoreError) -> Result<(), StoreError> {
         for pending in self.decode(spooled).await? {
-            let applied = self.0.writer.give_up(&pending, &error.to_string()).await?;
+            let applied = self.0.writer.give_up(&pending, &error.message()).await?;
             self.count(&pending, &applied);
         }
         self.remove(spooled);

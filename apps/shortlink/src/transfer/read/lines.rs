@@ -6,6 +6,9 @@ use std::io::{BufRead, Result};
 /// The longest line that is read into memory, four times the longest row of a link.
 pub(super) const LINE_BYTES_MAX: usize = 64 * 1024;
 
+/// The longest line end, CR LF.
+const END_BYTES_MAX: usize = 2;
+
 /// The UTF-8 byte order mark.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -58,7 +61,7 @@ impl<R: BufRead> Lines<R> {
             let part = &buffer[..length];
             end = part.get(last).copied().filter(|byte| is_end(*byte));
             hash.update(part);
-            text = text.filter(|text| text.len() + length <= LINE_BYTES_MAX);
+            text = text.filter(|text| text.len() + length <= LINE_BYTES_MAX + END_BYTES_MAX);
             if let Some(text) = &mut text {
                 text.extend_from_slice(part);
             }
@@ -74,6 +77,7 @@ impl<R: BufRead> Lines<R> {
                 text.pop_if(|last| *last == end);
             }
         }
+        let text = text.filter(|text| text.len() <= LINE_BYTES_MAX);
         Ok(Some(Line { number: self.number, start, end: self.offset, text, digest: hash.finalize().into() }))
     }
 }
@@ -119,6 +123,13 @@ mod tests {
     /// A file with one endless line must not be read into memory.
     #[test]
     fn overlong_line_is_skipped_without_its_text() {
+        for (length, is_kept) in [(LINE_BYTES_MAX, true), (LINE_BYTES_MAX + 1, false)] {
+            for end in ["", "\n", "\r\n"] {
+                let text = [vec![b'x'; length], end.into()].concat();
+                let line = Lines::new(&text[..]).next().unwrap().unwrap();
+                assert_eq!(line.text.map(|text| text.len()), is_kept.then_some(length), "{length} bytes, then {end:?}");
+            }
+        }
         let text = [b"a\n".to_vec(), vec![b'x'; 3 * LINE_BYTES_MAX], b"\nb\n".to_vec()].concat();
         let mut lines = Lines::new(BufReader::with_capacity(1000, &text[..]));
         assert_eq!(lines.next().unwrap().unwrap().text.unwrap(), b"a");

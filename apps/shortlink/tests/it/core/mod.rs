@@ -5,6 +5,7 @@ mod encrypted;
 mod fleet;
 mod hermetic;
 mod program;
+mod refused;
 mod store_suite;
 mod stores;
 mod upgrade;

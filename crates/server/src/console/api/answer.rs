@@ -24,11 +24,17 @@ pub(crate) fn with_outcome(response: Response) -> Response {
         return response;
     }
     let problem = response.extensions().get::<Problem>().cloned().unwrap_or_else(|| Problem::of_status(status));
-    let problem = if problem.kind() == Kind::BODY_TOO_LARGE {
-        let detail = format!("The body is larger than {} MiB. Nothing was changed.", API_BODY_BYTES_MAX >> 20);
-        Problem::new(Kind::BODY_TOO_LARGE, detail)
-    } else {
-        problem
+    // Of the layers of every service, which do not know this limit, and speak of forms.
+    let problem = match problem.kind() {
+        Kind::BODY_TOO_LARGE => {
+            let detail = format!("The body is larger than {} MiB. Nothing was changed.", API_BODY_BYTES_MAX >> 20);
+            Problem::new(Kind::BODY_TOO_LARGE, detail)
+        }
+        Kind::CROSS_ORIGIN => {
+            let detail = "The check of `Origin` failed: a page of another site sent this request. Nothing was changed.";
+            Problem::new(Kind::CROSS_ORIGIN, detail)
+        }
+        _ => problem,
     };
     let json = Json(WithOutcome { problem: &problem, outcome: outcome(problem.kind()) }).into_response();
     let (mut parts, _) = response.into_parts();

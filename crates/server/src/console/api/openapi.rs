@@ -22,8 +22,8 @@ use web::{FieldError, Kind, Problem, problems};
         description = "Queues, streams, locks and caches on Redis, for programs in any language. Every error is a problem document (RFC 9457) \
                        with an `outcome`. Numbers of 64 bits are strings. A body has at most 8 MiB. An unknown field of a request is an \
                        error; responses may gain fields. An operation with `x-refused-by-state` may answer 422 to a request that this \
-                       document allows: `confirm` is not the name in the path, `until` is not in the future, one of two fields excludes \
-                       the other, an `Idempotency-Key` was sent with another request, the topic or stream encodes bodies in another \
+                       document allows: `confirm` is not the name in the path, `until` is not in the future or more than a hundred years \
+                       away, one of two fields excludes the other, an `Idempotency-Key` was sent with another request, the topic or stream encodes bodies in another \
                        way, or the stream has fewer partitions."
     ),
     tags(

@@ -10,6 +10,7 @@ use crate::console::kind::invalid;
 use crate::console::rights::Action;
 use crate::console::source::{queue_problem, shards_problem};
 use crate::queue;
+use crate::time;
 use axum::Json;
 use axum::extract::State;
 use evenkeel::queue::topic::TopicStats;
@@ -211,8 +212,8 @@ pub(super) async fn create(at: OnSource, JsonBody(new): JsonBody<NewTopic>) -> R
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Pause {
-    /// The end of the pause, in ms since 1970, in the future; without it: until resumed.
-    #[schema(value_type = Option<String>, pattern = "^[1-9][0-9]{11,12}$")]
+    /// The end of the pause, in ms since 1970, in the future and at most a hundred years away; without it: until resumed.
+    #[schema(value_type = Option<String>, pattern = "^([1-9][0-9]{11}|[1-4][0-9]{12})$")]
     until: Option<Wide>,
 }
 
@@ -221,11 +222,11 @@ impl Pause {
     pub(super) fn until(&self, app: &App) -> Result<Option<u64>, Problem> {
         let Some(Wide(until)) = self.until else { return Ok(None) };
         let now = app.store_now();
-        if until > now {
+        if time::is_pause_end(until, now) {
             return Ok(Some(until));
         }
         let detail = format!(
-            "`until` must be in the future; Redis's clock is at {now} ms since 1970. Omit it to pause until resumed. Nothing was changed."
+            "`until` must be in the future, and at most a hundred years away; Redis's clock is at {now} ms since 1970. Omit it to pause until resumed. Nothing was changed."
         );
         Err(invalid("until", detail))
     }

@@ -24,8 +24,9 @@ impl Pause {
             return Ok(None);
         }
         let end = read_span(text).map(|span| now.saturating_add(span)).or_else(|_| read_time(text));
-        end.ok().filter(|end| *end > now).map(Some).ok_or_else(|| {
-            let detail = "Use a span (10m, 2h), a time in the future with its offset (2026-11-21T18:00:00Z), or nothing: until resumed. \
+        end.ok().filter(|end| time::is_pause_end(*end, now)).map(Some).ok_or_else(|| {
+            let detail = "Use a span (10m, 2h), a time in the future with its offset (2026-11-21T18:00:00Z), at most a hundred years away, or nothing: \
+                          until resumed. \
                           Nothing was changed.";
             invalid("until", detail)
         })

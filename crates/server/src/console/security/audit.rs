@@ -30,6 +30,8 @@ pub(crate) struct Audit(Mutex<Log>);
 struct Log {
     /// `None`: standard error.
     file: Option<File>,
+    /// Whether the file is a regular one, which keeps what is written.
+    is_regular: bool,
     before: String,
     /// The newest lines since the start, oldest first.
     recent: VecDeque<Value>,
@@ -52,15 +54,21 @@ pub(crate) struct Deed<'a> {
 }
 
 impl Audit {
-    /// Continues the file at `path`, or writes to standard error.
+    /// Continues the file at `path`, or writes to standard error. A pipe or a device, such as `/dev/stdout`, gets a new chain of hashes.
     pub(crate) fn open(path: Option<&PathBuf>) -> Result<Self> {
         let Some(path) = path else {
-            return Ok(Self(Mutex::new(Log { file: None, before: START.to_owned(), recent: VecDeque::new() })));
+            return Ok(Self::of(None, false, START.to_owned()));
         };
         let context = || format!("cannot open the audit log {}", path.display());
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path).with_context(context)?;
-        let before = continue_at(path).with_context(context)?;
-        Ok(Self(Mutex::new(Log { file: Some(file), before, recent: VecDeque::new() })))
+        // A pipe or a device cannot be read back: the read would wait for a line, or never end.
+        let is_regular = file.metadata().with_context(context)?.is_file();
+        let before = if is_regular { continue_at(path).with_context(context)? } else { START.to_owned() };
+        Ok(Self::of(Some(file), is_regular, before))
+    }
+
+    fn of(file: Option<File>, is_regular: bool, before: String) -> Self {
+        Self(Mutex::new(Log { file, is_regular, before, recent: VecDeque::new() }))
     }
 
     /// Writes that `visitor` is about to do something.
@@ -85,7 +93,7 @@ impl Audit {
     /// The newest entries since the start, newest first, and whether a file has all.
     pub(crate) fn recent(&self) -> (Vec<Value>, bool) {
         let log = self.0.lock();
-        (log.recent.iter().rev().cloned().collect(), log.file.is_some())
+        (log.recent.iter().rev().cloned().collect(), log.is_regular)
     }
 
     fn write(&self, mut entry: Value) -> Result<()> {
@@ -93,8 +101,14 @@ impl Audit {
         entry["before"] = Value::String(log.before.clone());
         // Names that other programs chose do not control the terminal in which the file is read.
         let line = escaped(&entry.to_string());
+        let is_regular = log.is_regular;
         match &mut log.file {
-            Some(file) => file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.sync_data())?,
+            Some(file) => {
+                file.write_all(format!("{line}\n").as_bytes())?;
+                if is_regular {
+                    file.sync_data()?;
+                }
+            }
             None => writeln!(std::io::stderr(), "{line}")?,
         }
         log.before = hash(&line);

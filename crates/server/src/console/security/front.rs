@@ -17,14 +17,10 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
 static SAME_ORIGIN_OPENER: HeaderValue = HeaderValue::from_static("same-origin");
 
 pub(crate) async fn front(State(app): State<App>, request: Request, next: Next) -> Response {
-    let is_api = request.uri().path().starts_with("/api/");
     let mut response = match check(&app, request.headers()) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     };
-    if is_api {
-        response = with_outcome(response);
-    }
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
     headers.insert(header::REFERRER_POLICY, SAME_ORIGIN_OPENER.clone());
@@ -33,6 +29,13 @@ pub(crate) async fn front(State(app): State<App>, request: Request, next: Next) 
     // Pages show jobs and errors: no cache may keep them. Assets set their own value.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
+}
+
+/// The outermost middleware: every problem of the API has its outcome, also one of the layers below, such as of an address without a route.
+pub(crate) async fn api_problems(request: Request, next: Next) -> Response {
+    let is_api = request.uri().path().starts_with("/api/");
+    let response = next.run(request).await;
+    if is_api { with_outcome(response) } else { response }
 }
 
 fn check(app: &App, headers: &HeaderMap) -> Result<(), Problem> {

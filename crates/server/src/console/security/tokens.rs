@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use web::{from_hex, hex};
@@ -82,6 +82,8 @@ impl Tokens {
     /// Adds a token for `name` to the file, which is created if it does not exist, and returns the token.
     pub(crate) fn add(path: &Path, name: &str, grant: Grant) -> Result<String> {
         ensure!(!name.is_empty() && name.len() <= 64, "the name must have 1 to 64 characters");
+        // Until it is closed: another process would read the file before this token is in it, and replace it without this token.
+        let _lock = lock(path)?;
         let mut tokens = if path.exists() { Self::read(path)? } else { Self::default() };
         if tokens.key.is_empty() {
             tokens.key = hex(&rand::random::<[u8; 32]>());
@@ -102,15 +104,32 @@ pub(super) fn hash(token: &str) -> String {
     hex(&Sha256::digest(token.as_bytes()))
 }
 
+/// Waits until no other process changes the token file. The lock is a file of its own next to it, because the token file is replaced.
+fn lock(path: &Path) -> Result<fs::File> {
+    let lock = path.with_added_extension("lock");
+    let context = || format!("cannot lock the token file: {}", lock.display());
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(false).mode(MODE).open(&lock);
+    let file = file.with_context(context)?;
+    file.lock().with_context(context)?;
+    Ok(file)
+}
+
 /// Replaces the file in one step, so that a console never reads half of it.
 fn write(path: &Path, text: &str) -> Result<()> {
-    let new = path.with_added_extension("new");
-    let context = || format!("cannot write the token file {}", path.display());
-    let mut file =
-        fs::OpenOptions::new().write(true).create(true).truncate(true).mode(MODE).open(&new).with_context(context)?;
-    file.set_permissions(fs::Permissions::from_mode(MODE)).with_context(context)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(context)?;
-    fs::rename(&new, path).with_context(context)
+    let new = path.with_added_extension(format!("{}.new", hex(&rand::random::<[u8; 8]>())));
+    let written = write_new(&new, text).and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    written.with_context(|| format!("cannot write the token file {}", path.display()))
+}
+
+fn write_new(new: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(MODE).open(new)?;
+    // The mode at the creation is subject to the umask.
+    file.set_permissions(fs::Permissions::from_mode(MODE))?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 #[cfg(test)]

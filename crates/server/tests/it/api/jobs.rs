@@ -197,3 +197,56 @@ async fn bad_requests_are_problems_with_their_outcome() {
     let large = json!({ "jobs": [{ "body": "x".repeat(1 << 20), "delay_ms": 60_000 }] });
     caller.act("/topics/mail/jobs", &large).await;
 }
+
+/// Regression: a pause of 99,999,999,999 days, of no time, and one until a time in microseconds were accepted.
+#[tokio::test]
+async fn pause_ends_within_a_hundred_years_on_every_surface() {
+    let console = Console::start(false).await;
+    let caller = Caller::local(&console);
+    for span in ["99999999999d", "36501d", "0s"] {
+        let words = ["queue", "--redis", &console.url, "pause", "mail", "--for", span];
+        let ran = crate::program::evenkeel_async(&words).await;
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{span}: {}", ran.err);
+        assert!(ran.err.contains("--for must be between 1ms and a hundred years"), "{span}: {}", ran.err);
+        let (cookie, csrf) = console.visit("/queues/mail", "").await;
+        let body = format!("csrf={csrf}&until={span}");
+        let sent = console.send("POST", "/queues/mail/pause", &console.form(&cookie), &body).await;
+        assert_eq!(sent.status, 422, "{span}: {}", sent.text);
+    }
+    for until in ["18446744073709551615", "1700000000000000", "9999999999999", "0"] {
+        let refused = caller.post("/topics/mail/pause", &json!({ "until": until })).await;
+        assert_eq!(
+            problem(&refused),
+            (422, "invalid-input".to_owned(), "none".to_owned()),
+            "{until}: {}",
+            refused.text
+        );
+    }
+    assert_eq!(caller.read("/topics/mail").await["is_paused"], false);
+    let ran =
+        crate::program::evenkeel_async(&["queue", "--redis", &console.url, "pause", "mail", "--for", "36500d"]).await;
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(caller.read("/topics/mail").await["is_paused"], true);
+}
+
+/// Regression: problems of the layers below the routes had no outcome, and that of another origin spoke of a form.
+#[tokio::test]
+async fn problem_of_every_layer_has_an_outcome() {
+    let console = Console::start(false).await;
+    let topics = "/api/v1/sources/default/topics";
+    let pause = format!("{topics}/mail/pause");
+    let origin = "origin: https://evil.example\r\nsec-fetch-site: cross-site\r\ncontent-type: application/json\r\n";
+    for (method, path, headers, status) in [
+        ("GET", "/api/v1/nothing", "", 404),
+        ("POST", "/api/nothing", "content-type: application/json\r\n", 404),
+        ("DELETE", topics, "", 405),
+        ("POST", pause.as_str(), origin, 403),
+        ("GET", "/api/v1/nothing", "accept: text/html\r\n", 404),
+    ] {
+        let refused = console.send(method, path, headers, "{}").await;
+        let (of, _, outcome) = problem(&refused);
+        assert_eq!((of, outcome.as_str()), (status, "none"), "{method} {path}: {}", refused.text);
+        assert!(status != 403 || !refused.text.contains("form"), "{}", refused.text);
+        assert!(refused.head.contains("x-short-id: "), "{}", refused.head);
+    }
+}

@@ -1,6 +1,7 @@
 //! `evenkeel serve` against a real Redis.
 
 mod access;
+mod audit;
 mod both;
 mod dead;
 mod demo;
@@ -12,4 +13,5 @@ pub(crate) mod routes;
 pub(crate) mod server;
 mod setup;
 pub(crate) mod streams;
+mod tokens;
 mod walk;

@@ -7,6 +7,7 @@ use evenkeel::queue::{Delivery, Handled};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::ChildStdout;
 use tempfile::TempDir;
 use testkit::park::{self, SharedRedis};
 use testkit::process::{Child, Launch};
@@ -104,6 +105,28 @@ impl Console {
     /// Another console of the same Redis.
     pub(crate) async fn another(&self) -> Self {
         Self::serve(None, self.url.clone(), self.keel.clone(), false, None)
+    }
+
+    /// Another console of the same Redis, which logs actions to this file, and what it prints after its address.
+    pub(super) fn another_with_audit_log(&self, file: &str) -> (Self, BufReader<ChildStdout>) {
+        let folder = tempfile::tempdir().unwrap();
+        let launch = Launch::new(env!("CARGO_BIN_EXE_evenkeel"), folder.path().join("log")).piped().arguments([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--redis",
+            &self.url,
+            "--audit-log",
+            file,
+        ]);
+        let mut child = launch.start().unwrap();
+        let mut output = BufReader::new(child.take_output().unwrap());
+        let mut first = String::new();
+        output.read_line(&mut first).unwrap();
+        let address = first.trim_end().strip_prefix("listening on http://");
+        let address = address.unwrap_or_else(|| unreachable!("{first:?}\n{}", child.log_tail())).to_owned();
+        let (url, keel) = (self.url.clone(), self.keel.clone());
+        (Self { _child: child, _redis: None, url, folder, address, keel, tokens: Vec::new() }, output)
     }
 
     fn serve(redis: Option<SharedRedis>, url: String, keel: Keel, with_login: bool, database: Option<&str>) -> Self {

@@ -8,6 +8,7 @@ mod load;
 mod outage;
 mod plug;
 mod refusing;
+mod rights;
 mod shared;
 mod stop;
 mod traces;

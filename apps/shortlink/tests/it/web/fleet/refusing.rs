@@ -1,11 +1,11 @@
 //! Databases that answer, and refuse writes.
 
 use crate::web::server::Server;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, MySqlConnection, PgConnection};
 use std::collections::BTreeSet;
-use testkit::park;
 use testkit::servers::{MariaDb, MariaDbOptions};
+use testkit::{eventually, park};
 
 /// A file size limit simulates a full disk. Regression: the answer was that the database cannot be reached, `/readyz` said "up", and writes were
 /// refused until a restart.
@@ -24,7 +24,7 @@ async fn full_disk_of_sqlite_is_named_until_there_is_room_again() {
     }
     let problem = refused.unwrap().problem(503, "unavailable");
     assert!(problem["detail"].as_str().unwrap().contains("refuses writes: its disk is full"), "{problem}");
-    let problem = testkit::eventually("the service is not ready", || async {
+    let problem = eventually("the service is not ready", || async {
         let answer = server.client.get("/readyz").await;
         (answer.status != 200).then_some(answer)
     });
@@ -33,7 +33,7 @@ async fn full_disk_of_sqlite_is_named_until_there_is_room_again() {
     // Reads go on.
     assert_eq!(server.client.get("/api/links").await.status, 200);
     server.child.lift_file_limit().unwrap();
-    let ready = testkit::eventually("the service is ready again", || async {
+    let ready = eventually("the service is ready again", || async {
         (server.client.get("/readyz").await.status == 200).then_some(())
     });
     ready.await.unwrap();
@@ -56,7 +56,7 @@ async fn postgres_writes_go_on_after_a_failover() {
     sqlx::raw_sql(AssertSqlSafe(read_only)).execute(&mut admin).await.unwrap();
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
     sqlx::raw_sql(end).execute(&mut admin).await.unwrap();
-    let refused = testkit::eventually("a write meets the replica", || async {
+    let refused = eventually("a write meets the replica", || async {
         let answer = create().await;
         answer.text().contains("it is read-only").then_some(answer)
     });
@@ -65,10 +65,9 @@ async fn postgres_writes_go_on_after_a_failover() {
     let writable = format!("ALTER DATABASE \"{name}\" SET default_transaction_read_only = off");
     sqlx::raw_sql(AssertSqlSafe(writable)).execute(&mut admin).await.unwrap();
     assert_eq!(ready.status, 503, "{}", ready.text());
-    let written =
-        testkit::eventually("a write meets the primary", || async { (create().await.status == 201).then_some(()) });
+    let written = eventually("a write meets the primary", || async { (create().await.status == 201).then_some(()) });
     written.await.unwrap();
-    let ready = testkit::eventually("all connections reach the primary", || async {
+    let ready = eventually("all connections reach the primary", || async {
         (server.client.get("/readyz").await.status == 200).then_some(())
     });
     ready.await.unwrap();
@@ -103,8 +102,63 @@ async fn mariadb_connections_are_replaced_after_a_failover() {
     } {}
     maria.execute("SET GLOBAL read_only = OFF").await.unwrap();
     assert_eq!(create().await.status, 201);
-    let ready = testkit::eventually("the service is ready", || async {
+    let ready = eventually("the service is ready", || async {
         (server.client.get("/readyz").await.status == 200).then_some(())
     });
     ready.await.unwrap();
+}
+
+/// What `--write-mode behind` makes of a write of `bad` that the database refuses, between two that it accepts.
+async fn refused_write_is_a_conflict(server: &Server, bad: &str) -> Value {
+    let api = &server.client;
+    for (alias, target) in [("first", "https://example.com/1"), ("bad", bad), ("last", "https://example.com/2")] {
+        let answer = api.json("POST", "/api/links", &json!({ "target": target, "alias": alias })).await;
+        assert_eq!(answer.status, 202, "{}", answer.text());
+    }
+    let settled = eventually("no write waits", || async {
+        let ready = api.get("/readyz").await;
+        (ready.status == 200 && ready.value()["writes_waiting"] == 0).then_some(())
+    });
+    settled.await.unwrap();
+    let codes = api.get("/api/links").await.value();
+    assert_eq!(codes["total"], 2, "{codes}");
+    let conflicts = api.get("/api/conflicts").await.value();
+    let [conflict] = &conflicts["conflicts"].as_array().unwrap()[..] else { panic!("{conflicts}") };
+    assert_eq!((&conflict["code"], &conflict["reason"]), (&json!("bad"), &json!("refused")), "{conflict}");
+    assert_eq!(conflict["write"]["target"], bad, "{conflict}");
+    conflict["detail"].clone()
+}
+
+/// Regression: neither the write nor its conflict could be stored, so it was retried for ever, and every later write waited behind it.
+#[tokio::test]
+async fn write_that_the_encoding_lacks_becomes_a_conflict() {
+    let database = park::postgres_latin1_database().await.unwrap();
+    let server = Server::start_with(&["--database", &database.url, "--write-mode", "behind"]);
+    refused_write_is_a_conflict(&server, "https://example.com/\u{1f600}").await;
+    // Without the spool the client learns it at once.
+    let server = Server::start_with(&["--database", &database.url]);
+    let body = json!({ "target": "https://example.com/\u{1f600}" });
+    let refused = server.client.json("POST", "/api/links", &body).await.problem(422, "invalid-input");
+    assert!(refused["detail"].as_str().unwrap().contains("does not accept"), "{refused}");
+    let rows =
+        json!({ "rows": [{ "target": "https://example.com/\u{1f600}" }, { "target": "https://example.com/3" }] });
+    let imported = server.client.json("POST", "/api/import", &rows).await;
+    assert_eq!(imported.status, 200, "{}", imported.text());
+    let outcomes = imported.value();
+    assert_eq!(outcomes["outcomes"][0]["outcome"], "refused", "{outcomes}");
+    assert_eq!(outcomes["outcomes"][1]["outcome"], "created", "{outcomes}");
+}
+
+/// Regression: an error that a trigger raises has a class of its own (P0001), and was retried for ever.
+#[tokio::test]
+async fn write_that_a_trigger_refuses_becomes_a_conflict() {
+    let database = park::postgres_database().await.unwrap();
+    let server = Server::start_with(&["--database", &database.url, "--write-mode", "behind"]);
+    let mut admin = PgConnection::connect(&database.url).await.unwrap();
+    let trigger = "CREATE FUNCTION house() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.target LIKE '%bad' THEN \
+        RAISE EXCEPTION 'not in this house'; END IF; RETURN NEW; END $$; \
+        CREATE TRIGGER house BEFORE INSERT OR UPDATE ON links FOR EACH ROW EXECUTE FUNCTION house()";
+    sqlx::raw_sql(trigger).execute(&mut admin).await.unwrap();
+    let detail = refused_write_is_a_conflict(&server, "https://example.com/bad").await;
+    assert_eq!(detail, "The database rejected the write: not in this house.");
 }
