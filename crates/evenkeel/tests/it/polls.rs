@@ -65,7 +65,7 @@ async fn semaphore(traced: &mut Traced, prefix: &str, waiters: u8) -> Result<Vec
     }
     // One poll a second reads the pool for all: this one.
     rig.full_for(&polling(permits(2, 1))).await?;
-    traced.commands_of(rig.full_for(&polling(permits(1, 1)))).await
+    traced.commands_of(rig.poll_desks(&polling(permits(1, 1)))).await
 }
 
 async fn read_lock(traced: &mut Traced, prefix: &str, waiters: u8) -> Result<Vec<String>> {
@@ -75,7 +75,7 @@ async fn read_lock(traced: &mut Traced, prefix: &str, waiters: u8) -> Result<Vec
         rig.shut_for(&waiting(reader(number))).await?;
     }
     rig.shut_for(&polling(reader(2))).await?;
-    traced.commands_of(rig.shut_for(&polling(reader(1)))).await
+    traced.commands_of(rig.poll_shelf(&polling(reader(1)))).await
 }
 
 async fn write_lock(traced: &mut Traced, prefix: &str, waiters: u8) -> Result<Vec<String>> {
@@ -85,7 +85,7 @@ async fn write_lock(traced: &mut Traced, prefix: &str, waiters: u8) -> Result<Ve
         rig.shut_for(&waiting(writer(number))).await?;
     }
     rig.shut_for(&polling(writer(2))).await?;
-    traced.commands_of(rig.shut_for(&polling(writer(1)))).await
+    traced.commands_of(rig.poll_shelf(&polling(writer(1)))).await
 }
 
 async fn load_of_another_process(traced: &mut Traced, prefix: &str, waiters: u8) -> Result<Vec<String>> {

@@ -30,7 +30,9 @@ pub fn check_name(what: &str, name: &str) -> Result<(), LimitError> {
 /// [`LimitError::Invalid`].
 pub fn check_subject(subject: &str) -> Result<(), LimitError> {
     match subject.len() {
-        0 => Err(LimitError::Invalid("a subject is empty; if all callers share a level, name them all alike".to_owned())),
+        0 => {
+            Err(LimitError::Invalid("a subject is empty; if all callers share a level, name them all alike".to_owned()))
+        }
         length if length > SUBJECT_BYTES_MAX => Err(LimitError::Invalid(format!(
             "a subject has {length} bytes; the limit is {SUBJECT_BYTES_MAX}; hash longer subjects"
         ))),

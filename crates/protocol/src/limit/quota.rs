@@ -255,14 +255,18 @@ mod tests {
     #[test]
     fn shares_of_a_quota_are_within_it() {
         for instances in [1, 2, 3, 7] {
-            let Quota::Rate(share) = Quota::Rate(Rate::new(100, SECOND).burst(50)).share(instances) else { unreachable!() };
+            let Quota::Rate(share) = Quota::Rate(Rate::new(100, SECOND).burst(50)).share(instances) else {
+                unreachable!()
+            };
             assert_eq!((share.tokens, share.period), (100, SECOND * instances));
             assert!(share.burst * instances <= 50);
             let Quota::Window(share) = Quota::Window(Window::new(50, SECOND)).share(instances) else { unreachable!() };
             assert!(share.tokens * instances <= 50);
         }
         assert_eq!(Quota::Rate(Rate::new(2, SECOND)).share(5).tokens_at_once(), 1, "at least one token");
-        let Quota::Rate(share) = Quota::Rate(Rate::new(90, Duration::from_millis(PERIOD_MS_MAX))).share(2) else { unreachable!() };
+        let Quota::Rate(share) = Quota::Rate(Rate::new(90, Duration::from_millis(PERIOD_MS_MAX))).share(2) else {
+            unreachable!()
+        };
         assert_eq!((share.tokens, share.burst), (45, 45));
     }
 }

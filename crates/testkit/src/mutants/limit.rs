@@ -54,11 +54,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "A call waits for a silent Redis as long as every other command.",
         "limit::outage::calls_to_a_silent_redis_are_decided_within_fifty_ms",
     ),
-    mutant(
-        "model_limit_all_levels",
-        "The same in the model.",
-        "models::limit::refused_call_takes_tokens_of_no_level",
-    ),
+    mutant("model_limit_all_levels", "The same in the model.", "models::limit::refused_call_takes_tokens_of_no_level"),
     mutant(
         "model_limit_refusal_stores_set_back",
         "The same in the model.",
@@ -79,19 +75,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "The same in the model.",
         "models::limit::clock_set_back_moves_a_window_back",
     ),
-    mutant(
-        "model_limit_window_changed",
-        "The same in the model.",
-        "models::limit::changed_window_keeps_its_tokens",
-    ),
+    mutant("model_limit_window_changed", "The same in the model.", "models::limit::changed_window_keeps_its_tokens"),
     mutant(
         "model_limit_window_oldest_slot",
         "The same in the model.",
         "models::limit::interval_between_slots_admits_no_more_than_the_window",
     ),
-    mutant(
-        "model_limit_instances_end",
-        "The same in the model.",
-        "models::limit::instances_are_counted_for_a_minute",
-    ),
+    mutant("model_limit_instances_end", "The same in the model.", "models::limit::instances_are_counted_for_a_minute"),
 ];

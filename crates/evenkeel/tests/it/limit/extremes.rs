@@ -35,14 +35,17 @@ async fn open(name: &str, level: &str, quota: impl Into<Quota>) -> Result<Limit,
 #[tokio::test]
 async fn extreme_names_are_taken_or_refused() {
     for (name, is_good) in names() {
-        for opened in [open(&name, "level", Rate::new(1, SECOND)).await, open("limit", &name, Rate::new(1, SECOND)).await] {
+        for opened in
+            [open(&name, "level", Rate::new(1, SECOND)).await, open("limit", &name, Rate::new(1, SECOND)).await]
+        {
             assert_eq!(opened.is_ok(), is_good, "{name:?}");
             _ = opened.map_err(|error| is_one_sentence(&error));
         }
     }
     let keel = program();
     for (levels, is_good) in [(0, false), (1, true), (8, true), (9, false)] {
-        let limit = (0..levels).fold(keel.limit("many"), |limit, place| limit.level(&place.to_string(), Rate::new(1, SECOND)));
+        let limit =
+            (0..levels).fold(keel.limit("many"), |limit, place| limit.level(&place.to_string(), Rate::new(1, SECOND)));
         let opened = limit.open().await;
         assert_eq!(opened.is_ok(), is_good, "{levels} levels");
         _ = opened.map_err(|error| is_one_sentence(&error));
@@ -83,7 +86,8 @@ async fn extreme_quotas_are_taken_or_refused() {
 
 #[tokio::test]
 async fn extreme_calls_are_decided_or_refused() {
-    let limit = program().limit("api").level("tenant", Rate::new(1, SECOND).burst(5)).level("key", Window::new(3, SECOND));
+    let limit =
+        program().limit("api").level("tenant", Rate::new(1, SECOND).burst(5)).level("key", Window::new(3, SECOND));
     let limit = limit.open().await.unwrap();
     for (size, is_good) in [(0, false), (1, true), (256, true), (257, false), (1 << 20, false)] {
         let subject = "}".repeat(size);
@@ -101,7 +105,9 @@ async fn extreme_calls_are_decided_or_refused() {
     for (tokens, is_good) in [(0, false), (1, true), (3, true), (4, false), (u32::MAX, false)] {
         let subject = format!("tokens {tokens}");
         let subjects = [&*subject, "key"];
-        for decided in [limit.check_n(&subjects, tokens).await, limit.acquire_n(&subjects, tokens, Duration::ZERO).await] {
+        for decided in
+            [limit.check_n(&subjects, tokens).await, limit.acquire_n(&subjects, tokens, Duration::ZERO).await]
+        {
             assert_eq!(decided.is_ok(), is_good, "{tokens} tokens");
             _ = decided.map_err(|error| is_one_sentence(&error));
         }

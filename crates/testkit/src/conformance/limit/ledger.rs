@@ -25,7 +25,8 @@ impl Bounds {
     /// Any rate.
     pub fn any_rate(random: &mut impl Rng) -> Self {
         loop {
-            let tokens = if random.random_bool(0.2) { random.random_range(8..5_000) } else { random.random_range(1..8) };
+            let tokens =
+                if random.random_bool(0.2) { random.random_range(8..5_000) } else { random.random_range(1..8) };
             let period_ms = [1, 7, 10, 1_000, 3_001, 60_000][random.random_range(0..6)];
             let bounds = Self::Rate(tokens, period_ms, random.random_range(1..12));
             if bounds.quota().check().is_ok() {

@@ -1,8 +1,8 @@
 //! The suite of limits: docs/spec/limit.md as tests.
 
 mod clock;
-mod levels;
 pub mod ledger;
+mod levels;
 mod quotas;
 mod rates;
 mod rig;

@@ -138,6 +138,16 @@ impl Rig {
         taken(self.pools.run(&self.desks, ask).await?)
     }
 
+    /// A poll for permits right after that of another waiter, which has looked for all.
+    pub async fn poll_desks(&self, ask: &PermitRequest) -> Result<()> {
+        queued(self.pools.run(&self.desks, ask).await?)
+    }
+
+    /// A poll for the read/write lock right after that of another waiter.
+    pub async fn poll_shelf(&self, ask: &PermitRequest) -> Result<()> {
+        queued(self.pools.run(&self.shelf, ask).await?)
+    }
+
     /// Renews a lease of the read/write lock.
     pub async fn renew(&self, number: u8) -> Result<Renewed> {
         Ok(self.pools.run(&self.shelf, &Renew { owner: owner(number), lease_ms: LEASE_MS }).await?)
@@ -158,6 +168,13 @@ impl Rig {
         let found = self.pools.run(&self.shelf, &Inspect).await?;
         Ok(found.map_or_else(Vec::new, |state| state.holders.iter().map(|holder| holder.owner).collect()))
     }
+}
+
+fn queued(reply: PermitReply) -> Result<()> {
+    if reply != PermitReply::Queued {
+        bail!("{reply:?}");
+    }
+    Ok(())
 }
 
 fn taken(asked: PermitReply) -> Result<u64> {

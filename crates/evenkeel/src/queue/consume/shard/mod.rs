@@ -18,7 +18,7 @@ use crate::queue::consume::attempt::suspects::Suspects;
 use crate::queue::metrics::ConsumerMetrics;
 use crate::queue::queue::Core;
 use evenkeel_link::Token;
-use evenkeel_link::support::guard;
+use evenkeel_link::support::{Recurring, guard};
 use evenkeel_protocol::process::report::ConsumerReport;
 use evenkeel_protocol::queue::steps::{ITEMS_MAX, Outcome, Receipt, Shard, Worker};
 use parking_lot::Mutex;
@@ -92,6 +92,8 @@ pub(crate) struct ShardWorker<T> {
     pub(crate) done: SetOnce<()>,
     /// The highest fence for which SQL has rejected a fence of this worker.
     pub(crate) fence_floor: AtomicU64,
+    /// Refusals of calls, which are logged now and then.
+    pub(crate) refused: Recurring,
     id: Mutex<Worker>,
     is_backlogged: AtomicBool,
 }
@@ -112,6 +114,7 @@ impl<T> ShardWorker<T> {
             reported: tokio::sync::Mutex::new(0),
             done: SetOnce::new(),
             fence_floor: AtomicU64::new(0),
+            refused: Recurring::default(),
             id: Mutex::new(new_worker_id()),
             is_backlogged: AtomicBool::new(false),
         }

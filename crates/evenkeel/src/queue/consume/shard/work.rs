@@ -5,7 +5,7 @@ use crate::handling::handler::Handling;
 use crate::handling::phase::{Phase, reached};
 use crate::queue::consume::attempt;
 use evenkeel_link::clock::{Clock, Moment};
-use evenkeel_link::support::{Backoff, Recurring, guard};
+use evenkeel_link::support::{Backoff, guard};
 use evenkeel_link::{Link, LinkError, Token};
 use evenkeel_protocol::queue::error::QueueError;
 use evenkeel_protocol::queue::steps::Room;
@@ -93,20 +93,36 @@ async fn turn<T: Send + Sync + 'static>(
     worker: &Arc<ShardWorker<T>>,
     sequence: &mut u64,
     settlements: &mut Settlements,
-    slots: Option<OwnedSemaphorePermit>,
+    mut slots: Option<OwnedSemaphorePermit>,
     planned: Moment,
 ) -> Option<Moment> {
     let run = &worker.run;
     *sequence += 1;
     let limit = slots.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-    let suspects = if limit > 0 { run.suspects.turn() } else { None };
+    let mut suspects = if limit > 0 { run.suspects.turn() } else { None };
     let room = suspects.as_ref().map_or_else(Room::default, |turn| turn.room);
-    let call = SettleAndClaim { room, ..call(worker, *sequence, settlements.clone(), limit) };
-    let settled = tokio::select! {
-        biased;
-        settled = until_answered(worker, call, sequence) => settled,
-        () = async { reached(&mut run.phases.clone(), Phase::Over).await } => return None,
-        () = idle_drain(worker, settlements.is_empty()) => return None,
+    let mut call = SettleAndClaim { room, ..call(worker, *sequence, settlements.clone(), limit) };
+    let settled = loop {
+        let answered = tokio::select! {
+            biased;
+            answered = until_answered(worker, &mut call, sequence) => answered,
+            () = async { reached(&mut run.phases.clone(), Phase::Over).await } => return None,
+            () = idle_drain(worker, settlements.is_empty()) => return None,
+        };
+        match answered {
+            Ok(settled) => break Ok(settled),
+            Err(NotAnswered::Failed(error)) => break Err(error),
+            // Nothing is claimed here until the cause is removed: the slots are for the other shards. What has ended is still to be settled.
+            Err(NotAnswered::Refused) => {
+                drop((slots.take(), suspects.take()));
+                worker.set_backlogged(false);
+                run.room.notify_waiters();
+                if settlements.is_empty() {
+                    return Some(run.core.clock.now() + POLL_EVERY);
+                }
+                (call.limit, call.room) = (0, Room::default());
+            }
+        }
     };
     let answered = run.core.clock.now();
     let (claimed, sent) = match settled {
@@ -129,7 +145,7 @@ async fn turn<T: Send + Sync + 'static>(
     let next = claimed.next;
     begin(worker, claimed, sent, slots);
     drop(suspects);
-    if limit == 0 {
+    if call.limit == 0 {
         return Some(planned);
     }
     worker.set_backlogged(next.due.is_some_and(|due| due <= next.now));
@@ -159,28 +175,46 @@ async fn idle_drain<T>(worker: &ShardWorker<T>, has_settled: bool) {
     worker.run.core.clock.sleep(FAREWELL).await;
 }
 
-/// Repeats the call until the store answers it, and returns when the answered one was sent: after a lost reply under the same sequence. A permanent error ends it, and so does the
-/// shutdown of the keel, after which no call is answered.
+/// Why a call has no answer.
+enum NotAnswered {
+    /// It never will have one.
+    Failed(QueueError),
+    /// Redis refuses it, has carried out none of its attempts, and it would claim jobs.
+    Refused,
+}
+
+/// Repeats the call until the store answers it, and returns when the answered one was sent: after a lost reply under the same sequence. A
+/// permanent error ends it, and so does the shutdown of the keel, after which no call is answered.
 async fn until_answered<T>(
     worker: &ShardWorker<T>,
-    mut call: SettleAndClaim,
+    call: &mut SettleAndClaim,
     sequence: &mut u64,
-) -> Result<(Settled, Moment), QueueError> {
+) -> Result<(Settled, Moment), NotAnswered> {
     let run = &worker.run;
-    let (mut sent, refused) = (run.core.clock.now(), Recurring::default());
+    let (mut sent, mut is_lost) = (run.core.clock.now(), false);
     for attempt in 0.. {
-        match run.core.store.run(&worker.shard, &call).await {
-            Ok(settled) => return Ok((settled, sent)),
-            Err(error) if is_lasting(&error, attempt) || is_closed(worker) => return Err(error),
+        match run.core.store.run(&worker.shard, &*call).await {
+            Ok(settled) => {
+                worker.refused.over("call");
+                return Ok((settled, sent));
+            }
+            Err(error) if is_lasting(&error, attempt) || is_closed(worker) => return Err(NotAnswered::Failed(error)),
             Err(error) => {
-                let is_refused = !error.is_retryable() && guard("queue_refusal_logged");
-                if let Some(times) = is_refused.then(|| refused.line_due("call", &"")).flatten() {
+                let is_refused = !error.is_retryable();
+                if is_refused
+                    && guard("queue_refusal_logged")
+                    && let Some(times) = worker.refused.line_due("call", &"")
+                {
                     tracing::error!(
                         queue = %run.core.name, shard = ?worker.shard, %error, times,
                         "Redis refuses the calls of this consumer; no job of this shard runs until the cause is removed (logged every ten minutes)"
                     );
                 }
                 run.metrics.failed("settle_and_claim", &error);
+                is_lost |= !is_refused;
+                if is_refused && !is_lost && call.limit > 0 {
+                    return Err(NotAnswered::Refused);
+                }
             }
         }
         if !guard("queue_lost_reply_asked_again") {
@@ -324,8 +358,8 @@ async fn give_back<T>(worker: &ShardWorker<T>, inbox: &mut Inbox, mut settlement
     let farewell = async {
         for (turn, part) in (1..).zip(settlements.chunks(ITEMS_MAX)) {
             let mut sequence = sequence + turn;
-            let last = call(worker, sequence, part.to_vec(), 0);
-            if let Ok((Settled::Done(claimed), _)) = until_answered(worker, last, &mut sequence).await {
+            let mut last = call(worker, sequence, part.to_vec(), 0);
+            if let Ok((Settled::Done(claimed), _)) = until_answered(worker, &mut last, &mut sequence).await {
                 record_verdicts(worker, &part.to_vec(), &claimed.verdicts);
             }
         }

@@ -122,7 +122,8 @@ pub(super) fn of(
             );
             let job = NewJob { id, when: When::At(due_at), spec };
             job.check().map_err(|error| error.to_string())?;
-            let run = JobOperation::Run { due_at, spec: Box::new(job.spec) };
+            // As everywhere, a time in the past means now.
+            let run = JobOperation::Run { due_at: due_at.max(row.created_at), spec: Box::new(job.spec) };
             Ok(vec![Effect::Put(put(request.topic, record, id, u64::from(name.is_none()), run))])
         }
         #[cfg(feature = "queue")]

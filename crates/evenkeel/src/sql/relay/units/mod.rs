@@ -85,7 +85,8 @@ impl Units {
         // No connection is held while effects are carried out.
         drop(connection);
         let claim = Claim::new(token, began, settings.lease, &claimed);
-        let (outcomes, has_opened) = claim.renewed_during(core, self.delivery.carry_out(core, claimed, &claim)).await;
+        let carried = self.delivery.carry_out(core, claimed, &claim);
+        let (outcomes, has_opened) = Box::pin(claim.renewed_during(core, carried)).await;
         let has_carried = outcomes.iter().any(|(_, outcome)| matches!(outcome, UnitOutcome::Done));
         self.is_expediting = has_opened || (self.is_expediting && has_carried);
         crash_point("relay_published");

@@ -181,7 +181,8 @@ async fn portion_that_is_rejected_stops_no_other_of_its_shard() {
     mail.enqueue_all(ids.iter().map(|id| mail.job(&body).raw_id(*id).delay(HOUR))).await.unwrap();
     redis.command::<()>(&["ACL", "SETUSER", "default", "resetkeys", "~*[^Z]"]).await.unwrap();
     let refused = mail.topic().revoke(&ids).await.unwrap_err();
-    assert!(refused.to_string().contains("NOPERM"), "{refused}");
+    // In a script the server's text begins with another code.
+    assert!(refused.to_string().contains("access"), "{refused}");
     assert!(is_revoked(&mail.topic(), ids[500]).await);
     assert!(mail.find(&ids[0]).await.is_err(), "it is not said to be unknown");
 }

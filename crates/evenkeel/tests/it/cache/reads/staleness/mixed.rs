@@ -144,6 +144,8 @@ struct Read {
     process: usize,
     /// What was known when it began.
     known: u64,
+    /// Lets its load return what it has read. A read that joined another's load, or found a value, has no use for it.
+    gate: Option<oneshot::Sender<()>>,
 }
 
 struct History {
@@ -154,8 +156,6 @@ struct History {
     /// Commits that are not invalidated yet.
     committed: Vec<(usize, u64)>,
     reads: Vec<Read>,
-    /// Each lets a load return what it has read.
-    gates: Vec<oneshot::Sender<()>>,
     /// The loads of replicas, and those behind the primary.
     replicas: Arc<Mutex<(u64, u64)>>,
     tally: Tally,
@@ -175,7 +175,6 @@ async fn play(rig: Rig, seed: u64) -> Tally {
         rows: Arc::default(),
         committed: Vec::new(),
         reads: Vec::new(),
-        gates: Vec::new(),
         replicas: Arc::default(),
         tally: Tally { mixed_seed: seed, mixed_histories: 1, ..Tally::default() },
         past: VecDeque::new(),
@@ -188,10 +187,9 @@ impl History {
         for _ in 0..STEPS {
             match self.random.random_range(0..100) {
                 0..40 => self.read(),
-                40..65 if !self.gates.is_empty() => {
-                    let gate = self.random.random_range(0..self.gates.len());
-                    // A read that joined another's load, or found a value, has no use for it.
-                    let _ = self.gates.swap_remove(gate).send(());
+                40..65 if !self.reads.is_empty() => {
+                    let read = self.random.random_range(0..self.reads.len());
+                    let _ = self.reads[read].gate.take().map(|gate| gate.send(()));
                 }
                 65..78 => self.commit(),
                 78..92 => self.invalidate().await,
@@ -208,7 +206,7 @@ impl History {
             }
             self.check(false).await;
         }
-        self.gates.clear();
+        self.reads.iter_mut().for_each(|read| read.gate = None);
         self.check(true).await;
         (self.tally.from_replicas, self.tally.behind) = *self.replicas.lock().unwrap();
         self.tally
@@ -246,9 +244,8 @@ impl History {
             }
         };
         let task = tokio::spawn(async move { cache.get_from(&(key as u64), freshness, load).await });
-        self.gates.push(gate);
         let known = self.rows.lock().unwrap()[key].known;
-        self.reads.push(Read { task, key, process, known });
+        self.reads.push(Read { task, key, process, known, gate: Some(gate) });
         self.note(format!("process {process} reads {key}, {freshness:?}; {known} is known"));
     }
 
@@ -303,7 +300,8 @@ impl History {
         let (ended, left) =
             std::mem::take(&mut self.reads).into_iter().partition(|read| all || read.task.is_finished());
         self.reads = left;
-        for Read { task, key, process, known } in ended {
+        for Read { task, key, process, known, gate } in ended {
+            drop(gate);
             let found = self.rig.while_time_passes(task).await.unwrap();
             self.tally.reads += 1;
             let Ok(found) = found else {
