@@ -139,7 +139,7 @@ async fn filled() -> (Fixture, Vec<Request>) {
     let seen = seen.split("name=\"seen\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     let now = console.keel.link().unwrap().server_now_ms() + 1_000;
     hold_time(console.keel.link().unwrap(), now).await;
-    let at = "2040-01-01T00:00:00Z";
+    let (at, until) = ("2040-01-01T00:00:00Z", "2208988800000");
 
     let (queue, job) = (format!("{API}/topics/mail"), |id: &str| format!("{API}/topics/mail/jobs/{id}"));
     let (stream, group) = (format!("{API}/streams/orders"), format!("{API}/streams/orders/groups/billing"));
@@ -151,11 +151,11 @@ async fn filled() -> (Fixture, Vec<Request>) {
     let api = vec![
         call(format!("{API}/topics"), json!({ "name": "sms" })),
         call(format!("{API}/streams"), json!({ "name": "calls" })),
-        call(format!("{queue}/pause"), json!({ "until": at })),
+        call(format!("{queue}/pause"), json!({ "until": until })),
         call(format!("{queue}/resume"), json!({})),
-        (format!("{queue}/jobs"), key.clone(), json!({ "jobs": [{ "body": 1, "at": at }] }).to_string()),
+        (format!("{queue}/jobs"), key.clone(), json!({ "jobs": [{ "body": 1, "at": until }] }).to_string()),
         call(format!("{}/run", job(&waits[0])), json!({})),
-        call(format!("{}/reschedule", job(&waits[1])), json!({ "at": at })),
+        call(format!("{}/reschedule", job(&waits[1])), json!({ "at": until })),
         call(format!("{}/revoke", job(&waits[2])), json!({})),
         (format!("{}/edit", job(&waits[3])), format!("if-match: {tag}\r\n"), json!({ "body": 2 }).to_string()),
         call(format!("{}/redrive", job(&dead[0])), json!({})),
@@ -176,7 +176,7 @@ async fn filled() -> (Fixture, Vec<Request>) {
             key.replace('a', "c"),
             json!({ "entries": [{ "key": "a", "body": 1 }] }).to_string(),
         ),
-        call(format!("{group}/pause"), json!({ "until": at })),
+        call(format!("{group}/pause"), json!({ "until": until })),
         call(format!("{group}/resume"), json!({})),
         call(format!("{group}/dead/replay"), json!({ "ids": [letter[0]] })),
         call(format!("{group}/dead/delete"), json!({ "ids": [letter[1]], "confirm": "billing" })),
