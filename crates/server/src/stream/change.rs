@@ -94,7 +94,10 @@ pub(super) async fn seek(keel: &Keel, arguments: &SeekArguments, output: Output)
     let stream = keel.stream_admin(&arguments.of.stream).await?;
     let (group, to) = (&arguments.of.group, goal(arguments));
     let Listing { found: previews, rejected } = stream.preview_seek(group, to).await?;
-    let text = summary(&previews);
+    let mut text = summary(&previews);
+    if let Some(rejection) = rejected.first().filter(|_| !arguments.dry_run) {
+        text.push_str(&format!(" (not counted: {rejection})"));
+    }
     if arguments.dry_run && guard("stream_command_seek_dry_run") {
         output.print(&preview_json(&previews, true), &format!("a seek would have this effect: {text}\n"))?;
         missing(&rejected)?;

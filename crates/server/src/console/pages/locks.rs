@@ -89,7 +89,7 @@ pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<C
 
 fn table(visitor: &Visitor, held: &[(String, Holder)]) -> Markup {
     html! {
-        div.scroll tabindex="0" { table.rows {
+        div.scroll tabindex="0" { table.rows.many {
             thead { tr { th scope="col" { "Lock" } th scope="col" { "Holder" } th.number scope="col" { "Held for" } th.number scope="col" { "Lease left" } th.number scope="col" { "Processes waiting" } th.number scope="col" { "Fencing token" } } }
             tbody { @for (name, holder) in held { tr {
                 td { (wrapping(name)) @if visitor.may(Action::Break) { (break_form(visitor, name, holder)) } }
