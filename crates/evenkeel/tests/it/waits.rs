@@ -6,6 +6,7 @@ use evenkeel::cache::Cache;
 use evenkeel::queue::{Cron, Delivery, Queue};
 use evenkeel::sql::{Message, migrate};
 use evenkeel::stream::{Entry, OnFailure, Stream};
+use evenkeel_protocol::queue::steps::Found;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use sqlx::sqlite::SqlitePoolOptions;
@@ -127,7 +128,7 @@ async fn end_without_a_reply_of_redis_ends() {
         let is_settled = async || {
             let groups = orders.admin().groups().await.unwrap();
             let is_idle = groups.iter().all(|group| group.pending() == 0 && group.lag().is_none());
-            (is_idle && mail.find(&job).await.unwrap().is_none()).then_some(())
+            (is_idle && matches!(mail.find(&job).await.unwrap(), Some(Found::Ended(_)))).then_some(())
         };
         eventually("all is settled", is_settled).await.unwrap();
         redis.pause().unwrap();
