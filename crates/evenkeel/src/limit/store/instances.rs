@@ -48,7 +48,7 @@ impl Instances {
                 self.gauge.set(f64::from(count));
             }
             Err(error) => {
-                tracing::debug!(place = self.place.tag(), %error, "the instances of a limit were not counted")
+                tracing::debug!(place = self.place.tag(), %error, "the instances of a limit were not counted");
             }
         }
     }
