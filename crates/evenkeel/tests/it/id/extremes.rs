@@ -25,9 +25,9 @@ fn settings(mut with: impl FnMut() -> SnowflakeBuilder) -> Vec<(String, bool, Sn
     for span in spans.into_iter().chain([Duration::from_millis(u64::MAX), Duration::MAX]) {
         let whole = span.subsec_nanos() % 1_000_000 == 0;
         let fits = |least: Duration, most: Duration| whole && (least..=most).contains(&span);
-        let long = with().lease(3 * DAY);
-        all.push((format!("ahead {span:?}"), fits(100 * MS, DAY), long.clone().ahead(span)));
-        all.push((format!("margin {span:?}"), fits(Duration::ZERO, DAY), long.margin(span)));
+        // Each has a scope of its own: the first program decides the settings of a scope.
+        all.push((format!("ahead {span:?}"), fits(100 * MS, DAY), with().lease(3 * DAY).ahead(span)));
+        all.push((format!("margin {span:?}"), fits(Duration::ZERO, DAY), with().lease(3 * DAY).margin(span)));
         all.push((format!("lease {span:?}"), fits(5_000 * MS, 3 * DAY), with().lease(span)));
         all.push((format!("wait {span:?}"), true, with().wait(span)));
     }
