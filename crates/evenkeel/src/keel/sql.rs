@@ -31,7 +31,7 @@ impl Keel {
     /// Like [`begin`](Self::begin), with your own statement to begin the transaction, such as `BEGIN ISOLATION LEVEL SERIALIZABLE`.
     ///
     /// # Errors
-    /// As [`begin`](Self::begin).
+    /// As [`begin`](Self::begin); [`SqlError::Database`] also for a statement after which no transaction is open.
     pub async fn begin_with<DB: Database>(
         &self,
         pool: &Pool<DB>,

@@ -7,6 +7,7 @@
 
 use super::database::{Connection, Database, Dialect, Kind, Pool, PooledConnection, class_of_error};
 use super::error::SqlError;
+use evenkeel_link::support::guard;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sqlx::pool::PoolConnection;
@@ -119,7 +120,7 @@ pub(crate) fn close_if_over<T>(
 
 /// The statement that begins a transaction and the one that sets its marker, in one message. The marker exists as long as the transaction
 /// ([`Dialect::mark`]).
-pub(crate) fn marked(dialect: &Dialect, statement: &str, mark: &[u8; 16]) -> SqlStr {
+fn marked(dialect: &Dialect, statement: &str, mark: &[u8; 16]) -> SqlStr {
     let begin = statement.trim_end_matches(|end: char| end == ';' || end.is_whitespace());
     let mark = dialect.mark.replace("{work}", &uuid::Uuid::from_bytes(*mark).simple().to_string());
     // On a line of its own, because the first statement may end with a comment.
@@ -130,6 +131,19 @@ impl Transaction {
     /// Takes a connection from the pool and begins a transaction with `statement`.
     pub(crate) async fn begin(pool: &Pool, statement: SqlStr) -> Result<Self, sqlx::Error> {
         Self::begin_detached(pool.acquire().await?, statement).await
+    }
+
+    /// The same, and sets the marker of the transaction.
+    pub(crate) async fn begin_marked(pool: &Pool, statement: SqlStr, mark: &[u8; 16]) -> Result<Self, sqlx::Error> {
+        let dialect = pool.dialect();
+        // There a savepoint outside of a transaction begins one, also after a statement that began none. So it follows the check of sqlx that
+        // the statement began one; there is no round trip to save.
+        if dialect.kind == Kind::Sqlite && guard("sqlite_begin_checked") {
+            let mut transaction = Self::begin(pool, statement).await?;
+            transaction.script(dialect.mark).await?;
+            return Ok(transaction);
+        }
+        Self::begin(pool, marked(dialect, statement.as_str(), mark)).await
     }
 }
 

@@ -129,13 +129,16 @@ async fn send(
     for answer in lane.call_many(&load, response_timeout).await? {
         let Value::ServerError(error) = answer else { continue };
         let refusal = LinkError::from(error);
-        let is_loaded = matches!(&refusal, LinkError::Refused { message, .. } if message.contains("already exists"));
-        if !is_loaded {
+        // Loaded by another process, and the answer to the call of an unknown function: functions can be called.
+        let is_expected = |message: &str| message.contains("already exists") || message.contains(NOT_FOUND);
+        if !matches!(&refusal, LinkError::Refused { message, .. } if is_expected(message)) {
             return Ok(Err(refusal));
         }
     }
     Ok(Ok(()))
 }
+
+const NOT_FOUND: &str = "Function not found";
 
 /// Why the server did not run a step, no part of which was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +152,7 @@ pub(crate) enum Missing {
 impl Missing {
     pub(crate) fn of(answer: &Result<Value, LinkError>) -> Option<Self> {
         let Err(LinkError::Refused { code, message }) = answer else { return None };
-        if code == "NOSCRIPT" || message.contains("Function not found") {
+        if code == "NOSCRIPT" || message.contains(NOT_FOUND) {
             return Some(Self::Unknown);
         }
         let is_refused = ["NOPERM", "ERR"].contains(&code.as_str()) && message.to_ascii_lowercase().contains("'fcall'");

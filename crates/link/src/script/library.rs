@@ -1,6 +1,7 @@
 //! Libraries of functions. Redis compiles a library once; a script is run from its first line on every call, and creates its functions again.
 
 use super::{Script, text};
+use crate::support::guard::guard;
 use redis::Pipeline;
 use std::ptr;
 use std::sync::OnceLock;
@@ -62,12 +63,19 @@ pub(crate) fn libraries(scripts: &[&'static Script]) -> Vec<String> {
     of(scripts).into_iter().map(|library| library.prepared().name.clone()).collect()
 }
 
+/// A function that does not exist: the answer to its call says whether this server and user have `FCALL`, in ASCII. That to a call with bytes
+/// would quote them, and the connection with such an answer is closed.
+pub(crate) const UNKNOWN_FUNCTION: &str = "evenkeel_unknown";
+
 /// The commands that load these scripts: as functions of their libraries, or all as scripts.
 pub(crate) fn load(scripts: &[&'static Script], as_functions: bool) -> Pipeline {
     let mut load = Pipeline::new();
     let libraries = if as_functions { of(scripts) } else { Vec::new() };
     for library in &libraries {
         load.cmd("FUNCTION").arg("LOAD").arg(&library.prepared().text);
+    }
+    if !libraries.is_empty() && guard("link_fcall_probed") {
+        load.cmd("FCALL").arg(UNKNOWN_FUNCTION).arg(0);
     }
     for script in scripts.iter().filter(|script| script.library.is_none() || !as_functions) {
         load.cmd("SCRIPT").arg("LOAD").arg(script.text());

@@ -182,7 +182,7 @@ pub struct JobSpec {
     pub discard_exhausted: bool,
     /// How long its completion record is kept.
     pub retention: Retention,
-    /// If it was not started this many ms after its due time, it ends as expired.
+    /// If no attempt was started this many ms after its due time, it ends as expired.
     pub late_ms_max: Option<u64>,
     /// A unique key in addition to its id.
     pub unique: Option<Unique>,
@@ -231,7 +231,7 @@ pub struct Job {
     pub spec: JobSpec,
     /// When it was accepted, in ms of the server's clock.
     pub enqueued_at: u64,
-    /// When it ends as expired if it has not been started.
+    /// When it ends as expired if it has not been started. `None`: it has no such limit, or an attempt has started since its due time was set.
     pub expires_at: Option<u64>,
     /// Attempts that failed or crashed since enqueueing or the last redrive.
     pub errors: u16,
@@ -256,7 +256,11 @@ pub struct Job {
 impl Job {
     /// A job that was accepted at `now` and is due at `due`.
     #[must_use]
-    pub fn accepted(spec: JobSpec, now: u64, due: u64) -> Self {
+    pub fn accepted(mut spec: JobSpec, now: u64, due: u64) -> Self {
+        if let Retries::Limited(retries) = &mut spec.retries {
+            // The highest number of a record means without a limit.
+            *retries = (*retries).min(u16::MAX - 1);
+        }
         Self {
             expires_at: spec.late_ms_max.map(|late| due + late),
             spec,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// Every variable that the checks use. Each exists in MySQL 8.0 and in MariaDB 10.6. Their types differ between versions, so all are read as
 /// text.
-const VARIABLES: [&str; 12] = [
+const VARIABLES: [&str; 13] = [
     "VERSION()",
     "COALESCE(DATABASE(), '')",
     "@@global.read_only",
@@ -22,6 +22,7 @@ const VARIABLES: [&str; 12] = [
     "@@global.binlog_row_image",
     "@@global.time_zone",
     "@@session.time_zone",
+    "@@session.sql_select_limit",
 ];
 
 /// Statements that need a permission each. The server checks it before it finds that there is no such table.
@@ -44,7 +45,8 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         Err(error) => return server.fail("settings", error.to_string(), "allow this user to read server variables"),
     };
     let values = texts(&row, VARIABLES, server);
-    let [number, name, read_only, engine, mode, encoding, flush, log, format, image, zone, of_session] = &values;
+    let [number, name, read_only, engine, mode, encoding, flush, log, format, image, zone, of_session, select_limit] =
+        &values;
     if let Some(number) = number {
         version(server, number);
     }
@@ -65,6 +67,14 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         let found = if strict { "strict" } else { "not strict" };
         let remedy = "add STRICT_TRANS_TABLES to sql_mode: otherwise the server truncates values that do not fit";
         server.advise(strict, "sql mode", found, remedy);
+        if mode.split(',').any(|mode| mode == "ORACLE") {
+            let remedy = "remove ORACLE from sql_mode: BEGIN does not begin a transaction there";
+            server.fail("sql mode", "ORACLE", remedy);
+        }
+    }
+    if select_limit.as_deref().and_then(|limit| limit.parse().ok()).is_some_and(|limit: u64| limit < u32::MAX.into()) {
+        let remedy = "SET GLOBAL sql_select_limit = DEFAULT: the server withholds rows without an error";
+        server.fail("select limit", "sql_select_limit is set", remedy);
     }
     if let Some(encoding) = encoding {
         let remedy = "create the database with CHARACTER SET utf8mb4: other character sets lose characters";

@@ -58,7 +58,7 @@ pub(super) struct SeekArguments {
 pub(super) struct TrimArguments {
     /// Stream
     stream: String,
-    /// Remove entries that are older than this, for example 24h
+    /// Remove entries that are older than this, for example 24h. Of a stream without groups all of these are removed, although nobody has read them
     #[arg(long, value_name = "SPAN", value_parser = time::read_span)]
     older_than: u64,
     /// Confirm by repeating the name of the stream
@@ -147,8 +147,8 @@ pub(super) async fn trim(keel: &Keel, arguments: &TrimArguments, output: Output)
     let (name, age) = (stream.name(), time::span(arguments.older_than));
     if arguments.confirm.as_deref() != Some(name) && guard("stream_command_trim_confirmed") {
         bail!(
-            "this removes the entries of {name} that all groups have settled and that are older than {age}, for good; to do it, add \
-             --confirm {name}"
+            "this removes the entries of {name} that all groups have settled and that are older than {age}, for good (without \
+             groups all that are older); to do it, add --confirm {name}"
         );
     }
     let removed = stream.trim(Duration::from_millis(arguments.older_than)).await?;

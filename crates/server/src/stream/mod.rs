@@ -53,7 +53,7 @@ enum Command {
     /// List, replay or delete dead letters of a group
     #[command(subcommand)]
     Dead(dead::Command),
-    /// Remove entries that all groups have settled
+    /// Remove entries that all groups have settled; without groups, all that are old enough
     Trim(change::TrimArguments),
     /// Forget a group that has no consumers any more
     Unregister(unregister::Arguments),

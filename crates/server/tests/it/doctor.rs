@@ -240,6 +240,13 @@ async fn mariadb_causes_permissions_and_settings_are_named() {
     assert!(line(&lines, "permissions").contains("GRANT ALTER, CREATE, DELETE, DROP, INDEX, UPDATE on"), "{lines:#?}");
     assert!(line(&lines, "writable").contains("tx_read_only"), "{lines:#?}");
     assert!(lines.iter().any(|line| line.starts_with("  FAIL  binary log") && line.contains("1665")), "{lines:#?}");
+    maria.execute("SET GLOBAL sql_mode = 'ORACLE'").await.unwrap();
+    maria.execute("SET GLOBAL sql_select_limit = 1").await.unwrap();
+    let (code, lines) = troubles(&[&url("root", "own")]).await;
+    assert_eq!(code, 1);
+    for cause in ["remove ORACLE from sql_mode", "sql_select_limit = DEFAULT"] {
+        assert!(lines.iter().any(|line| line.contains(cause)), "{lines:#?}");
+    }
 }
 
 /// The driver adds the line of PostgreSQL's source code to its messages: "password authentication failed at line 948".

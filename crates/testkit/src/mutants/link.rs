@@ -14,6 +14,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "A server that refuses functions, by its rights or its configuration, is not usable.",
         "link::functions::server_that_refuses_functions_runs_scripts",
     ),
+    mutant(
+        "link_fcall_probed",
+        "Where FCALL has another name, the first call of each process breaks its connection.",
+        "link::functions::server_that_refuses_functions_runs_scripts",
+    ),
     mutant("link_role", "A replica is taken for the primary.", "roles::replica_is_rejected_at_connect"),
     mutant(
         "link_other_server",

@@ -29,7 +29,8 @@ pub enum Handled {
     /// The failure is permanent: the job becomes a dead letter with this reason.
     Dead(String),
     /// SQL rejected the delivery's fence because it holds this one, which is as high or higher: Redis has lost fences (a failover, a
-    /// flush). The job is redelivered at once, with a higher fence and without using an attempt. A fence above 2^52 cannot come from a
+    /// flush). The job is redelivered at once, with a higher fence and without using an attempt. If this one is lower than the delivery's, SQL had no reason to reject it, and the job is
+    /// redelivered after its retry delay. A fence above 2^52 cannot come from a
     /// delivery, because fences are microseconds; the job then becomes a dead letter.
     FenceSeen(u64),
 }
@@ -51,15 +52,22 @@ pub enum Reaction {
     RetryAfter(Duration),
     /// Redeliver after this delay without using an attempt, because the job did not cause the error.
     Snooze(Duration),
-    /// Pause the whole topic for this time, because a dependency of all its jobs is unavailable. The job is redelivered afterwards,
-    /// without using an attempt. An existing pause is left unchanged.
+    /// Pause the whole topic for this time, because a dependency of all its jobs is unavailable. The job is redelivered when the pause ends,
+    /// also if [`Topic::resume`](crate::queue::topic::Topic::resume) ends it, without using an attempt. An existing pause is left unchanged. If
+    /// a shard could not be paused, the job itself waits for this time.
     PauseTopic(Duration),
     /// The error is permanent: the job becomes a dead letter with the error's message as the reason.
     Dead,
 }
 
-/// Converts the result of a handler to a settlement. `failures` is the number of failures including this attempt, if it failed.
-pub(super) fn outcome(answer: Result<Handled, (Reaction, String)>, delay: RetryDelay, failures: u32) -> Outcome {
+/// Converts the result of a handler to a settlement. `failures` is the number of failures including this attempt, if it failed;
+/// `fence` is the delivery's.
+pub(super) fn outcome(
+    answer: Result<Handled, (Reaction, String)>,
+    fence: u64,
+    delay: RetryDelay,
+    failures: u32,
+) -> Outcome {
     let failed = |retry_ms, message: &str| Outcome::Failed { retry_ms, error: message_of(message) };
     match answer {
         Ok(Handled::Done) => Outcome::Done,
@@ -70,6 +78,10 @@ pub(super) fn outcome(answer: Result<Handled, (Reaction, String)>, delay: RetryD
         Ok(Handled::FenceSeen(seen)) if !is_fence(seen) => Outcome::Dead {
             reason: message_of(&format!("the fence {seen} in SQL is above the highest that a delivery can have")),
         },
+        // The next fence is above this one, but so was the delivery's: without a delay the job would run again and again.
+        Ok(Handled::FenceSeen(seen)) if seen < fence && guard("queue_lower_fence_waits") => {
+            Outcome::Snoozed { after_ms: delay.after(failures) }
+        }
         Ok(Handled::FenceSeen(_)) => Outcome::Released,
         Ok(Handled::Dead(reason)) | Err((Reaction::Dead, reason)) => Outcome::Dead { reason: message_of(&reason) },
         Err((Reaction::Retry, message)) => failed(delay.after(failures), &message),

@@ -106,7 +106,13 @@ impl<'a, T: Send + Sync + 'static> JobBuilder<'a, T> {
         self.with(|spec| spec.discard_exhausted = true)
     }
 
-    /// Ends the job as expired if no attempt has started this long after its due time.
+    /// Ends the job as expired, without running it, if no attempt has started this long after its due time.
+    ///
+    /// **Guarantee.** Once an attempt has failed, has been snoozed, or was reported as started, the limit no longer applies: the job is
+    /// retried however late. Rescheduling and redriving set it again, from the new due time.
+    /// **Not guaranteed.** A process reports its attempts with its heartbeats, at a third of the visibility timeout. If it ends before,
+    /// the next attempt counts as the first. A job with a row that Redis has lost is restored as one that has not started, and its limit
+    /// counts from the due time in the row.
     pub fn drop_if_later_than(self, lateness: Duration) -> Self {
         self.with(|spec| spec.late_ms_max = Some(ms(lateness)))
     }

@@ -2,9 +2,10 @@
 
 use crate::sql::SqlError;
 use crate::sql::database::{Connection, Pool};
-use crate::sql::transaction::{Transaction, marked};
+use crate::sql::transaction::Transaction;
 use evenkeel_link::Token;
 use futures_util::future::BoxFuture;
+use sqlx::SqlSafeStr;
 use tokio::runtime::Handle;
 
 /// A transaction that resets a setting of its connection when it ends, so that the connection returns to its pool unchanged.
@@ -21,8 +22,7 @@ impl SettingTransaction {
     /// Begins a transaction. `reset` resets the setting that the caller is about to change.
     pub(crate) async fn begin(pool: &Pool, reset: Option<&'static str>) -> Result<Self, sqlx::Error> {
         let mark = Token::random();
-        let dialect = pool.dialect();
-        let transaction = Transaction::begin(pool, marked(dialect, dialect.begin, mark.as_bytes())).await?;
+        let transaction = Transaction::begin_marked(pool, pool.dialect().begin.into_sql_str(), mark.as_bytes()).await?;
         Ok(Self { transaction: Some(transaction), mark, reset })
     }
 

@@ -63,6 +63,12 @@ driver!(sqlx::MySql, sqlx::MySqlConnection, Row::MySql, as_text, {
         for row in self.rows(SETTINGS, &[]).await? {
             settings.insert(row.text(0)?.to_uppercase(), row.text(1)?.to_uppercase());
         }
+        // In one row: the limit counts for the rows of `SHOW`, too.
+        const OF_SESSION: &str = "SELECT CAST(@@session.sql_select_limit AS CHAR), CAST(@@session.sql_mode AS CHAR)";
+        for row in self.rows(OF_SESSION, &[]).await? {
+            settings.insert("SQL_SELECT_LIMIT".to_owned(), row.text(0)?);
+            settings.insert("SQL_MODE".to_owned(), row.text(1)?.to_uppercase());
+        }
         Ok(refused_setting(&settings).map_or(Ok(Stores::Unicode), Err))
     }
 
@@ -105,7 +111,21 @@ pub(super) fn class_of(error: &MySqlDatabaseError) -> SqlErrorClass {
 /// The setting with which a relay cannot work, and the statement that changes it. Names and values are in upper case.
 fn refused_setting(settings: &HashMap<String, String>) -> Option<String> {
     let value = |name: &str| settings.get(name).map_or("", String::as_str);
-    let (setting, consequence, mend) = if value("AUTOCOMMIT") == "OFF" {
+    // Of 32 bits where the server is.
+    let is_limited = value("SQL_SELECT_LIMIT").parse::<u64>().is_ok_and(|limit| limit < u32::MAX.into());
+    let (setting, consequence, mend) = if is_limited {
+        (
+            "sql_select_limit is set",
+            "the server withholds rows without an error",
+            "SET GLOBAL sql_select_limit = DEFAULT",
+        )
+    } else if value("SQL_MODE").split(',').any(|mode| mode == "ORACLE") {
+        (
+            "sql_mode contains ORACLE",
+            "the server takes BEGIN, with which transactions begin, for that of a block of statements",
+            "SET GLOBAL sql_mode = DEFAULT",
+        )
+    } else if value("AUTOCOMMIT") == "OFF" {
         ("autocommit is 0", "single statements would never be committed", "SET GLOBAL autocommit = 1")
     } else if !matches!(value("COMPLETION_TYPE"), "" | "NO_CHAIN") {
         (
@@ -192,6 +212,8 @@ mod tests {
             &[][..],
             &[("AUTOCOMMIT", "ON"), ("COMPLETION_TYPE", "NO_CHAIN"), ("LOG_BIN", "ON"), ("BINLOG_FORMAT", "MIXED")],
             &[("LOG_BIN", "OFF"), ("BINLOG_FORMAT", "STATEMENT")],
+            &[("SQL_SELECT_LIMIT", "18446744073709551615"), ("SQL_MODE", "STRICT_TRANS_TABLES,PIPES_AS_CONCAT")],
+            &[("SQL_SELECT_LIMIT", "4294967295"), ("SQL_MODE", "")],
         ] {
             assert_eq!(with(fine), None);
         }
@@ -200,6 +222,8 @@ mod tests {
             (&[("COMPLETION_TYPE", "CHAIN")], "SET GLOBAL completion_type = 'NO_CHAIN'"),
             (&[("COMPLETION_TYPE", "RELEASE")], "SET GLOBAL completion_type = 'NO_CHAIN'"),
             (&[("LOG_BIN", "ON"), ("BINLOG_FORMAT", "STATEMENT")], "SET GLOBAL binlog_format = 'ROW'"),
+            (&[("SQL_SELECT_LIMIT", "1000")], "SET GLOBAL sql_select_limit = DEFAULT"),
+            (&[("SQL_MODE", "PIPES_AS_CONCAT,ORACLE,ANSI_QUOTES")], "SET GLOBAL sql_mode = DEFAULT"),
         ] {
             assert!(with(refused).is_some_and(|text| text.contains(remedy)), "{remedy}");
         }

@@ -75,18 +75,38 @@ static WAITING_ROWS: Statement = Statement::new(
     "SELECT id FROM evenkeel_outbox WHERE due_at > (SELECT {now}) AND due_at < ? AND state = 1 AND claim IS NULL \
      AND error LIKE 'waits: %' ORDER BY due_at LIMIT ? {skip locked}",
 );
-static EXPEDITE: Lists = Lists::new("UPDATE evenkeel_outbox SET due_at = {now} WHERE id IN (..)");
+static FAR_ROWS: Statement = Statement::new(
+    "SELECT id FROM evenkeel_outbox WHERE due_at > (SELECT {now} + ?) AND due_at < ? AND state = 1 \
+     ORDER BY due_at LIMIT ? {skip locked}",
+);
+static EXPEDITE: Lists = Lists::new("UPDATE evenkeel_outbox SET due_at = {now} + ? WHERE id IN (..)");
 
 /// After a destination became available again, makes some rows that wait for one due now. Returns how many.
 pub(super) async fn expedite(connection: &mut PooledConnection) -> Result<u64, sqlx::Error> {
+    let values = [Value::count(NEVER), Value::count(LIST_MAX as u64)];
+    bring_forward(connection, &WAITING_ROWS, &values, 0).await
+}
+
+/// Makes some rows whose due time is more than `far_ms` away due in `lease_ms`: the database's clock was set back. Returns how many. Their
+/// claims stay, so that a relay that still works on them can renew its own.
+pub(super) async fn recall(connection: &mut PooledConnection, far_ms: u64, lease_ms: u64) -> Result<u64, sqlx::Error> {
+    let values = [Value::count(far_ms), Value::count(NEVER), Value::count(LIST_MAX as u64)];
+    bring_forward(connection, &FAR_ROWS, &values, lease_ms).await
+}
+
+async fn bring_forward(
+    connection: &mut PooledConnection,
+    found: &'static Statement,
+    values: &[Value<'_>],
+    delay_ms: u64,
+) -> Result<u64, sqlx::Error> {
     let mut transaction = begin(connection).await?;
-    let rows =
-        Row::all(&mut *transaction, &WAITING_ROWS, &[Value::count(NEVER), Value::count(LIST_MAX as u64)]).await?;
+    let rows = Row::all(&mut *transaction, found, values).await?;
     let ids = rows.iter().map(|row| row.bytes(0)).collect::<Result<Vec<_>, _>>()?;
     let list: Vec<Value<'_>> = ids.iter().map(|id| Value::Bytes(id)).collect();
-    let expedited = EXPEDITE.execute(&mut *transaction, &[], &list).await?;
+    let moved = EXPEDITE.execute(&mut *transaction, &[Value::count(delay_ms)], &list).await?;
     transaction.commit().await?;
-    Ok(expedited)
+    Ok(moved)
 }
 
 /// The time until the next row is due, in ms; `None` if none waits.

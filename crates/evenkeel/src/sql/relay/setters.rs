@@ -41,7 +41,8 @@ impl<DB> Relay<DB> {
         self.with(|settings| settings.lease = shortened(span).max(Duration::from_secs(1)))
     }
 
-    /// The time limit of one call to a sink, to Redis or to the database. Default: 10 s.
+    /// The time limit of one call to a sink, to Redis or to the database. Default: 10 s; at least
+    /// 10 ms: shorter spans, also none, count as that.
     pub fn deadline(self, span: Duration) -> Self {
         self.with(|settings| settings.deadline = shortened(span).max(Duration::from_millis(10)))
     }
@@ -53,7 +54,8 @@ impl<DB> Relay<DB> {
     }
 
     /// The exponential backoff between two attempts of one unit of work or key: doubles from `min` to `max`. Default: 200 ms to
-    /// 5 minutes.
+    /// 5 minutes. After the database's clock was set back, rows wait for at most twice the longest delay of a relay, or ten minutes, and its
+    /// lease; relays of one database need similar settings.
     pub fn backoff(self, min: Duration, max: Duration) -> Self {
         self.with(|settings| settings.backoff = delays(min, max))
     }

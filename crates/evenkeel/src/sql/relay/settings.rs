@@ -1,6 +1,7 @@
 //! The settings of a relay and their defaults.
 
-use evenkeel_link::support::Backoff;
+use evenkeel_link::clock::Moment;
+use evenkeel_link::support::{Backoff, guard};
 use std::time::Duration;
 
 /// The settings that the builder collects.
@@ -44,7 +45,25 @@ impl Settings {
     pub(super) fn key_lease(&self) -> Duration {
         self.lease.max(self.deadline.saturating_mul(3)).min(SPAN_MAX)
     }
+
+    /// A due time further in the future is none that a relay has given by the database's present clock: it was set back. Twice the longest
+    /// delay of this relay, because those of another one may be longer, and at least ten minutes.
+    pub(super) fn far(&self) -> Duration {
+        let longest = self.key_lease().max(self.backoff.delay_max).max(BACKLOG_MAX);
+        longest.saturating_mul(2).max(FAR_MIN).min(SPAN_MAX)
+    }
+
+    /// Whether to look for such due times now.
+    pub(super) fn recalls(&self, last: Option<Moment>, now: Moment) -> bool {
+        last.is_none_or(|last| now.since(last) >= RECALL_EVERY) && guard("relay_recalls")
+    }
 }
+
+/// The minimum of [`Settings::far`].
+const FAR_MIN: Duration = Duration::from_secs(600);
+
+/// The interval at which a relay looks for rows whose due time is too far in the future.
+const RECALL_EVERY: Duration = Duration::from_secs(10);
 
 /// The limit of all durations: sums of times must fit into the numbers of a database.
 pub(super) const SPAN_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);

@@ -6,7 +6,7 @@ use crate::sql::Shared;
 use crate::sql::database::{Database, Pool, class_of_error, typed};
 use crate::sql::error::SqlError;
 use crate::sql::outbox::{WorkId, rows};
-use crate::sql::transaction::{Transaction, marked};
+use crate::sql::transaction::Transaction;
 use futures_util::future::BoxFuture;
 use sqlx::{SqlSafeStr, SqlStr};
 use std::fmt;
@@ -42,9 +42,8 @@ fn begin(
             rows::check_table(&mut *connection).await?;
             finisher.found_tables();
         }
-        let dialect = pool.dialect();
-        let effects = Effects::new(shared, dialect.kind, work);
-        let transaction = Transaction::begin(&pool, marked(dialect, statement.as_str(), &work.0)).await?;
+        let effects = Effects::new(shared, pool.dialect().kind, work);
+        let transaction = Transaction::begin_marked(&pool, statement, &work.0).await?;
         Ok((transaction, pool, effects))
     })
 }

@@ -48,7 +48,8 @@ impl<DB: Database> Joined<DB> {
         Ok(Self { effects: join(Arc::clone(shared), connection).await?, database: PhantomData })
     }
 
-    /// Stores the effects in the transaction and opens the update windows of strong caches. Call it right before your commit.
+    /// Stores the effects in the transaction and opens the update windows of strong caches. Call it right before your commit,
+    /// outside of any savepoint: the effects are rolled back with one.
     ///
     /// # Errors
     /// [`SqlError::Lost`] if the row no longer exists, `SqlError::Window`, [`SqlError::Database`]: roll back.
@@ -93,7 +94,9 @@ pub(in crate::sql) fn seal(
 
 impl<DB: Database> Sealed<DB> {
     /// Carries the effects out if, and only if, the transaction was committed: it reads the row first. Call it after your commit has
-    /// returned, also if it returned an error that leaves its outcome unknown. `None`: it was not committed, and never will be.
+    /// returned, also if it returned an error that leaves its outcome unknown. `None`: the effects were not committed, and never will be: the
+    /// transaction was rolled back, or a savepoint in it in which the unit of work was joined or sealed. In the second case the rest of your
+    /// transaction may be committed.
     ///
     /// # Errors
     /// [`SqlError::OutcomeUnknown`] if the database could not be queried, or the transaction has not ended. If it is committed later,

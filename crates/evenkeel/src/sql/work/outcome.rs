@@ -16,7 +16,7 @@ const BACKOFF: Backoff = Backoff { delay_min: Duration::from_millis(20), delay_m
 pub(super) enum Outcome {
     /// The transaction was committed, with its effects.
     Committed,
-    /// The transaction was not committed, and never will be.
+    /// The effects were not committed, and never will be.
     RolledBack,
     /// The database could not be queried in time.
     Unknown(sqlx::Error),
@@ -56,6 +56,8 @@ async fn ask(pool: &Pool, work: WorkId) -> Result<Outcome, sqlx::Error> {
         Err(error) if class_of_error(&error) == SqlErrorClass::Duplicate => {
             match rows::read(&mut *connection, work).await?.map(|row| row.state) {
                 Some(state) if state.is_committed() => Ok(Outcome::Committed),
+                // An open row that another transaction sees was committed, and the savepoint that stored its effects rolled back.
+                Some(State::Open) if guard("rolled_back_seal_is_decided") => Ok(Outcome::RolledBack),
                 Some(State::Aborted) => Ok(Outcome::RolledBack),
                 _ => Err(error),
             }

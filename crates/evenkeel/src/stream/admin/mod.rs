@@ -241,6 +241,9 @@ impl StreamAdmin {
     /// Removes entries that all groups have settled and that are older than `retention`; returns their number. Consumers do this from time to
     /// time themselves. Nothing is removed from a partition in which a registered group is missing.
     ///
+    /// **Not guaranteed.** That someone has read what is removed: in a stream without groups every entry older than `retention` is removed, with
+    /// `Duration::ZERO` all of them. A group that is created later begins without them.
+    ///
     /// # Errors
     /// [`StreamError::Invalid`] for a time above a hundred years; [`StreamError::Link`]; [`StreamError::Database`]; repeating the call is
     /// idempotent.

@@ -195,12 +195,15 @@ pub(super) async fn call<T: Send + Sync + 'static>(
         }
     };
     run.metrics.handler_seconds.record(run.core.base.clock.now().since(began));
-    let answer = answer.unwrap_or_else(|panic| panicked(&panic));
+    let mut answer = answer.unwrap_or_else(|panic| panicked(&panic));
     if let Err((_, message)) = &answer {
         tracing::warn!(error = %message, "the handler failed");
     }
-    if let Err((Reaction::PauseGroup(span), _)) = &answer {
-        Box::pin(pause_group(run, *span)).await;
+    if let Err((Reaction::PauseGroup(span), _)) = &mut answer
+        && Box::pin(pause_group(run, *span)).await
+    {
+        // The pause holds the entry back, which ends when an operator resumes the group.
+        *span = Duration::from_millis(1);
     }
     outcome(answer, &run.settings, failures_of(delivered) + 1)
 }
@@ -257,11 +260,11 @@ fn undecodable<T>(run: &Run<T>, message: &str) -> Outcome {
 }
 
 /// Pauses the group in all partitions, so that no other entry meets the unavailable dependency; a partition that is paused already keeps its
-/// pause.
-async fn pause_group<T>(run: &Run<T>, span: Duration) {
+/// pause. Returns whether all are paused.
+async fn pause_group<T>(run: &Run<T>, span: Duration) -> bool {
     let base = &run.core.base;
     let until = base.store.now_ms().saturating_add(delay_ms(span));
-    let mut has_paused = false;
+    let (mut has_paused, mut are_all) = (false, guard("stream_pause_holds_its_entry"));
     for partition in &base.partitions {
         let paused = async {
             let is_paused = match base.store.run(partition, &ReadStats { group: run.group.clone() }).await? {
@@ -275,11 +278,15 @@ async fn pause_group<T>(run: &Run<T>, span: Duration) {
         };
         match paused.await {
             Ok(is_new) => has_paused |= is_new,
-            Err(error) => run.metrics.failed("pause", &error),
+            Err(error) => {
+                run.metrics.failed("pause", &error);
+                are_all = false;
+            }
         }
     }
     // Not for each handler that meets the dependency until all entries have stopped.
     if has_paused {
         tracing::warn!(stream = %base.name, group = %run.group, seconds = span.as_secs_f64(), "a handler paused the group");
     }
+    are_all
 }

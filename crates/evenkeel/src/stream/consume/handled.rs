@@ -40,7 +40,8 @@ pub enum Reaction {
     /// Deliver again after this delay without using an attempt, because the entry did not cause the error.
     Snooze(Duration),
     /// Pause the group in all partitions for this time, because a dependency of all its entries is unavailable. The entry is delivered again
-    /// afterwards, without using an attempt. An existing pause is left unchanged.
+    /// when the pause ends, also if [`StreamAdmin::resume`](crate::stream::admin::StreamAdmin::resume) ends it, without using an attempt. An existing
+    /// pause is left unchanged. If a partition could not be paused, the entry itself waits for this time.
     PauseGroup(Duration),
     /// The error is permanent: the entry becomes a dead letter with the error's message as the reason.
     Dead,

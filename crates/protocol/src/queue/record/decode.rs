@@ -3,7 +3,7 @@
 use super::notes::split_notes;
 use super::{
     FLAG_DISCARD, FLAG_JSON, FLAG_LEASE_EXPIRED, FLAG_MESSAGE_PACK, FLAG_NOTES, FLAG_PRIORITY, FLAG_STARTED,
-    FLAGS_CODEC, HAS_EXPIRY, HAS_UNIQUE, HAS_VERSION, HAS_WINDOW, HEADER_BYTES, IS_ALONE, IS_SHIELDED,
+    FLAGS_CODEC, HAS_EXPIRY, HAS_UNIQUE, HAS_VERSION, HAS_WINDOW, HEADER_BYTES, IS_ALONE, IS_SHIELDED, NO_EXPIRY,
     RETRIES_UNLIMITED, Unreadable, get_16, get_u48,
 };
 use crate::codec::{JSON, MESSAGE_PACK};
@@ -27,7 +27,7 @@ pub(super) fn decode_job(mut raw: Bytes) -> Result<Job, Unreadable> {
 
     let (mut expires_at, mut late_ms_max, mut version, mut window, mut unique) = (None, None, None, 0, None);
     if has & HAS_EXPIRY != 0 {
-        expires_at = Some(get_u48(&mut raw)?);
+        expires_at = Some(get_u48(&mut raw)?).filter(|at| *at != NO_EXPIRY);
         late_ms_max = Some(get_u48(&mut raw)?);
     }
     if has & HAS_VERSION != 0 {

@@ -3,7 +3,8 @@
 use super::notes::{note_len, put_note};
 use super::{
     FLAG_DISCARD, FLAG_JSON, FLAG_LEASE_EXPIRED, FLAG_MESSAGE_PACK, FLAG_NOTES, FLAG_STARTED, FLAGS_CODEC, FORMAT_JOB,
-    HAS_EXPIRY, HAS_UNIQUE, HAS_VERSION, HAS_WINDOW, HEADER_BYTES, IS_ALONE, IS_SHIELDED, RETRIES_UNLIMITED, put_u48,
+    HAS_EXPIRY, HAS_UNIQUE, HAS_VERSION, HAS_WINDOW, HEADER_BYTES, IS_ALONE, IS_SHIELDED, NO_EXPIRY, RETRIES_UNLIMITED,
+    put_u48,
 };
 use crate::codec::{JSON, MESSAGE_PACK};
 use crate::queue::job::{Job, Retention, Retries};
@@ -18,7 +19,7 @@ pub fn encode_job(job: &Job) -> Bytes {
     put_header(&mut out, job);
     let spec = &job.spec;
     if let Some(late) = spec.late_ms_max {
-        put_u48(&mut out, job.expires_at.unwrap_or(0));
+        put_u48(&mut out, job.expires_at.unwrap_or(NO_EXPIRY));
         put_u48(&mut out, late);
     }
     if let Some(version) = spec.version {

@@ -32,6 +32,9 @@ const FLAGS_CODEC: u8 = 0b1100_0000;
 const FLAG_JSON: u8 = 0b0100_0000;
 const FLAG_MESSAGE_PACK: u8 = 0b1000_0000;
 
+/// The expiry of a job with a limit of lateness that no longer applies.
+const NO_EXPIRY: u64 = (1 << 48) - 1;
+
 const HAS_EXPIRY: u8 = 0b0001;
 const HAS_VERSION: u8 = 0b0010;
 const HAS_WINDOW: u8 = 0b0100;

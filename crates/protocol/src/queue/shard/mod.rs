@@ -177,7 +177,7 @@ impl ShardState {
     /// The same, but `alone` is kept until the next delivery.
     pub(crate) fn wait_after_crash(&mut self, id: JobId, mut job: Box<Job>, due: u64) {
         job.token = None;
-        (job.started, job.shielded) = (false, false);
+        stop(&mut job);
         let priority = job.spec.priority;
         self.added.insert((priority as usize, id));
         self.place(id, job, State::Waiting(priority), due);
@@ -226,7 +226,8 @@ impl ShardState {
             return Verdict::Discarded;
         }
         job.token = None;
-        (job.started, job.shielded, job.alone) = (false, false, false);
+        job.alone = false;
+        stop(&mut job);
         self.place(id, job, State::Dead, now);
         self.totals.died += 1;
         Verdict::Died
@@ -353,6 +354,14 @@ impl ShardState {
         }
         self.records.insert(id, Record::Ended(completion));
     }
+}
+
+/// Ends the current delivery of a job. One that has started is not dropped for being late.
+fn stop(job: &mut Job) {
+    if job.started && guard("model_started_is_not_late") {
+        job.expires_at = None;
+    }
+    (job.started, job.shielded) = (false, false);
 }
 
 /// Adds an error to a job's history; the newest [`ERRORS_KEPT_MAX`] are kept.

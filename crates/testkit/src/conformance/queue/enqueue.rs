@@ -130,3 +130,11 @@ pub async fn step_accepts_at_most_five_hundred_items(rig: &Rig) -> Result<()> {
     assert_eq!(rig.run(&ReadStats).await?.totals.done, 500);
     Ok(())
 }
+
+/// In memory 65,535 retries were without an end, because that is as far as errors are counted.
+pub async fn retries_above_the_highest_are_reduced_to_it(rig: &Rig) -> Result<()> {
+    let spec = JobSpec { retries: Retries::Limited(u16::MAX), ..job("a").spec };
+    rig.given(&[NewJob { spec, ..job("a") }]).await?;
+    assert_eq!(rig.live(job("a").id).await?.spec.retries, Retries::Limited(u16::MAX - 1));
+    Ok(())
+}

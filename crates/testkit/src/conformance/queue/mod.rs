@@ -30,11 +30,12 @@ macro_rules! queue_suite {
         $crate::queue_suite!($rig:
             // time
             job_is_never_delivered_early, time_in_the_past_means_now, delay_counts_from_the_server_clock, clock_set_back_does_not_extend_a_lease,
-            body_outlives_any_delay, job_past_its_deadline_expires,
+            body_outlives_any_delay, job_past_its_deadline_expires, started_job_is_retried_however_late,
+            released_job_may_be_too_late,
             // enqueue
             enqueue_with_caller_id_is_idempotent, finished_job_without_id_leaves_no_key_behind,
             unique_key_deduplicates_within_its_window, rejected_id_leaves_the_unique_key_free,
-            full_topic_rejects_job_by_job, job_options_apply_to_one_job_only, step_accepts_at_most_five_hundred_items,
+            full_topic_rejects_job_by_job, job_options_apply_to_one_job_only, retries_above_the_highest_are_reduced_to_it, step_accepts_at_most_five_hundred_items,
             // claim
             urgent_jobs_run_first, jobs_due_in_one_millisecond_keep_their_order, claim_returns_no_more_than_requested, paused_topic_delivers_nothing,
             repeated_call_returns_the_same_reply, stale_call_changes_nothing, fences_rise_within_one_millisecond,

@@ -123,6 +123,16 @@ pub(super) const ROWS: &[Mutant] = &[
     ),
     mutant("queue_expired", "A job runs after its deadline.", "queue::scripts::job_past_its_deadline_expires"),
     mutant(
+        "queue_started_is_not_late",
+        "A job whose first attempt started in time is dropped as late instead of retried.",
+        "queue::scripts::started_job_is_retried_however_late",
+    ),
+    mutant(
+        "model_started_is_not_late",
+        "A job whose first attempt started in time is dropped as late instead of retried.",
+        "hermetic::models::queue::started_job_is_retried_however_late",
+    ),
+    mutant(
         "queue_claim_bytes",
         "A claim of many large jobs is given up on the way, and requested again forever.",
         "queue::scripts::claim_returns_at_most_four_mebibytes",

@@ -170,6 +170,16 @@ pub(super) const ROWS: &[Mutant] = &[
         "queue::grown::overtaken_growth_changes_nothing",
     ),
     mutant(
+        "queue_lower_fence_waits",
+        "A job whose handler reports a fence lower than its own runs thousands of times a second.",
+        "answers::memory::fence_lower_than_the_own_one_is_retried_after_a_delay",
+    ),
+    mutant(
+        "queue_pause_holds_its_job",
+        "A job that met an outage waits for the whole span of its pause, although the pause was ended.",
+        "failures::memory::resumed_topic_delivers_the_job_that_paused_it",
+    ),
+    mutant(
         "queue_pause_topic",
         "While a dependency of all jobs is down, one after the other is tried in vain.",
         "failures::memory::handler_can_pause_the_topic",

@@ -51,6 +51,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::relay::sqlite::order::failure_holds_the_later_messages_of_its_key",
     ),
     mutant(
+        "relay_recalls",
+        "After the database's clock was set back by an hour, effects wait for an hour.",
+        "sql::relay::sqlite::trouble::clock_of_the_database_set_back_delays_nothing_for_long",
+    ),
+    mutant(
         "relay_parks",
         "A poison message is retried forever.",
         "sql::relay::sqlite::trouble::unit_of_work_that_exceeds_its_attempts_is_parked",

@@ -45,6 +45,16 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::work::windows::sqlite::unconfirmed_window_rejects_the_commit",
     ),
     mutant(
+        "rolled_back_seal_is_decided",
+        "The outcome of a unit of work whose seal was rolled back is unknown, because of a duplicate key.",
+        "sql::work::lost::sqlite::rolled_back_seal_has_no_effects",
+    ),
+    mutant(
+        "sqlite_begin_checked",
+        "On SQLite a unit of work begins without a transaction, and its first savepoint commits it.",
+        "sql::work::lost::sqlite::statement_that_begins_no_transaction_is_refused",
+    ),
+    mutant(
         "work_row_is_there",
         "A unit of work that a deadlock rolled back has effects in Redis.",
         "sql::work::lost::ignored_deadlock_is_not_committed",

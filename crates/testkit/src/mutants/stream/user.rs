@@ -95,6 +95,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::side::delivery::failures::memory::letter_of_an_unknown_partition_leaves_the_others",
     ),
     mutant(
+        "stream_pause_holds_its_entry",
+        "An entry that met an outage waits for the whole span of its pause, although the pause was ended.",
+        "stream::side::delivery::failures::memory::resumed_group_delivers_the_entry_that_paused_it",
+    ),
+    mutant(
         "stream_handler_timeout",
         "A handler that hangs keeps its entry, and in an ordered group all later ones of its key, for ever.",
         "stream::side::delivery::failures::memory::handler_that_hangs_ends_in_a_dead_letter",

@@ -140,11 +140,14 @@ async fn perform<T: Send + Sync + 'static>(
         return Some(check.ended(outcome).await);
     }
     let (began, answer) = handle(worker, delivery, place.is_some()).await;
-    let answer = answer.unwrap_or_else(|panic| panicked(&panic));
-    if let Err((Reaction::PauseTopic(span), _)) = &answer {
-        pause_topic(worker, *span).await;
+    let mut answer = answer.unwrap_or_else(|panic| panicked(&panic));
+    if let Err((Reaction::PauseTopic(span), _)) = &mut answer
+        && pause_topic(worker, *span).await
+    {
+        // The pause holds the job back, which ends when an operator resumes the topic.
+        *span = Duration::ZERO;
     }
-    let outcome = record_result(worker, began, answer, |answer| outcome(answer, delay, failures));
+    let outcome = record_result(worker, began, answer, |answer| outcome(answer, receipt.fence, delay, failures));
     Some(check.ended(outcome).await)
 }
 
@@ -188,9 +191,10 @@ async fn handle<T: Send + Sync + 'static>(
 }
 
 /// Pauses all shards, so that no other job meets the unavailable dependency; a shard that is paused already keeps its pause.
-async fn pause_topic<T>(worker: &ShardWorker<T>, span: Duration) {
+/// Returns whether all are paused.
+async fn pause_topic<T>(worker: &ShardWorker<T>, span: Duration) -> bool {
     let core = &worker.run.core;
-    let mut has_paused = false;
+    let (mut has_paused, mut are_all) = (false, guard("queue_pause_holds_its_job"));
     for shard in core.router.shards().iter() {
         let paused = async {
             let is_running = core.store.run(shard, &ReadStats).await?.paused_until.is_none();
@@ -201,13 +205,17 @@ async fn pause_topic<T>(worker: &ShardWorker<T>, span: Duration) {
         };
         match paused.await {
             Ok(is_new) => has_paused |= is_new,
-            Err(error) => worker.run.metrics.failed("pause", &error),
+            Err(error) => {
+                worker.run.metrics.failed("pause", &error);
+                are_all = false;
+            }
         }
     }
     // Not for each handler that meets the dependency until all jobs have stopped.
     if has_paused {
         tracing::warn!(queue = %core.name, seconds = span.as_secs_f64(), "a handler paused the topic");
     }
+    are_all
 }
 
 fn record_result<T>(

@@ -1,6 +1,7 @@
 //! The relay's statements on `evenkeel_outbox_keys` and `evenkeel_outbox_ordered`: the row of a key records how far its messages have
 //! been sent, and is claimed as a whole.
 
+use super::lists::padded;
 #[cfg(feature = "stream")]
 use super::registered;
 use crate::sql::database::{Connection, PooledConnection, Row, Statement, Value};
@@ -71,34 +72,6 @@ impl Span {
         [topic, key, Value::count(self.after), Value::count(self.until)]
     }
 }
-
-// Lists of keys have one of three sizes, written out: MariaDB does not use an index for a list of pairs. A shorter list is padded
-// with its last member.
-macro_rules! times {
-    (1, $one:expr, $between:expr) => {
-        $one
-    };
-    (8, $one:expr, $between:expr) => {
-        concat!(
-            $one, $between, $one, $between, $one, $between, $one, $between, $one, $between, $one, $between, $one,
-            $between, $one
-        )
-    };
-    (64, $one:expr, $between:expr) => {
-        times!(8, times!(8, $one, $between), $between)
-    };
-}
-macro_rules! sizes {
-    ($before:expr, $one:expr, $between:expr, $after:expr) => {
-        [
-            Statement::new(concat!($before, times!(1, $one, $between), $after)),
-            Statement::new(concat!($before, times!(8, $one, $between), $after)),
-            Statement::new(concat!($before, times!(64, $one, $between), $after)),
-        ]
-    };
-}
-/// The numbers of keys for which there is a prepared statement.
-const SIZES: [usize; 3] = [1, 8, KEYS_MAX];
 
 // One for each scope.
 static NEXT: [Statement; 2] = [
@@ -197,8 +170,12 @@ static WAITING_KEYS: Statement = Statement::new(
     "SELECT topic, message_key FROM evenkeel_outbox_keys WHERE due_at > (SELECT {now}) AND due_at < ? AND claim IS NULL \
      AND error LIKE 'waits: %' ORDER BY due_at LIMIT ? {skip locked}",
 );
+static FAR_KEYS: Statement = Statement::new(
+    "SELECT topic, message_key FROM evenkeel_outbox_keys WHERE due_at > (SELECT {now} + ?) AND due_at < ? \
+     ORDER BY due_at LIMIT ? {skip locked}",
+);
 static EXPEDITE: [Statement; 3] =
-    sizes!("UPDATE evenkeel_outbox_keys SET due_at = {now} WHERE ", "(topic = ? AND message_key = ?)", " OR ", "");
+    sizes!("UPDATE evenkeel_outbox_keys SET due_at = {now} + ? WHERE ", "(topic = ? AND message_key = ?)", " OR ", "");
 // The release of a key sets the time on its next message.
 static AGE: Statement = Statement::new(
     "SELECT {now} - COALESCE(settled_at, created_at) FROM evenkeel_outbox_ordered \
@@ -207,13 +184,33 @@ static AGE: Statement = Statement::new(
 
 /// After a sink became available again, makes some keys that wait for one due now. Returns how many.
 pub(super) async fn expedite(connection: &mut PooledConnection) -> Result<usize, sqlx::Error> {
+    let values = [Value::count(NEVER), Value::count(KEYS_MAX as u64)];
+    bring_forward(connection, &WAITING_KEYS, &values, 0).await
+}
+
+/// As [`recall`](crate::sql::relay::rows::recall), for keys.
+pub(super) async fn recall(
+    connection: &mut PooledConnection,
+    far_ms: u64,
+    lease_ms: u64,
+) -> Result<usize, sqlx::Error> {
+    let values = [Value::count(far_ms), Value::count(NEVER), Value::count(KEYS_MAX as u64)];
+    bring_forward(connection, &FAR_KEYS, &values, lease_ms).await
+}
+
+async fn bring_forward(
+    connection: &mut PooledConnection,
+    found: &'static Statement,
+    values: &[Value<'_>],
+    delay_ms: u64,
+) -> Result<usize, sqlx::Error> {
     let mut transaction = begin(connection).await?;
-    let limits = [Value::count(NEVER), Value::count(KEYS_MAX as u64)];
-    let rows = Row::all(&mut *transaction, &WAITING_KEYS, &limits).await?;
+    let rows = Row::all(&mut *transaction, found, values).await?;
     let name = |row: &Row| Ok(KeyName { topic: row.text(0)?, key: row.text(1)? });
     let names = rows.iter().map(name).collect::<Result<Vec<_>, sqlx::Error>>()?;
     if let Some((size, names)) = padded(names.iter()) {
-        let values: Vec<Value<'_>> = names.iter().flat_map(|name| name.values()).collect();
+        let mut values = vec![Value::count(delay_ms)];
+        values.extend(names.iter().flat_map(|name| name.values()));
         EXPEDITE[size].execute(&mut *transaction, &values).await?;
     }
     transaction.commit().await?;
@@ -361,25 +358,4 @@ async fn record_failure(transaction: &mut Connection, key: &Settled) -> Result<(
         Then::Park { error } => (&PARK, vec![Value::count(NEVER), Value::Text(error), topic, name]),
     };
     statement.execute(transaction, &values).await.map(drop)
-}
-
-/// The list padded to one of the sizes by repeating its last member, and the index of that size; `None` for an empty one.
-fn padded<T: Clone>(list: impl Iterator<Item = T>) -> Option<(usize, Vec<T>)> {
-    let mut list: Vec<T> = list.collect();
-    let last = list.last()?.clone();
-    let size = SIZES.iter().position(|size| *size >= list.len())?;
-    list.resize(SIZES[size], last);
-    Some((size, list))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::padded;
-
-    #[test]
-    fn key_list_is_padded_to_one_of_three_sizes() {
-        assert_eq!(padded(std::iter::empty::<u8>()), None);
-        assert_eq!(padded([7].into_iter()), Some((0, vec![7])));
-        assert_eq!(padded(0..9).map(|(size, list)| (size, list.len(), list[63])), Some((2, 64, 8)));
-    }
 }

@@ -1,6 +1,8 @@
 //! The worker for ordered messages: claims keys, sends the next messages of each in one call, and advances the key's row to the last
 //! message that the sink confirmed. A failure stops its own key only.
 
+#[macro_use]
+mod lists;
 mod keys;
 mod plan;
 #[cfg(feature = "stream")]
@@ -37,6 +39,8 @@ pub(super) struct Ordered {
     is_expediting: bool,
     /// Whether it has looked for keys that wait since before it started.
     has_looked: bool,
+    /// When it last found no key that is due too far in the future.
+    recalled: Option<Moment>,
     /// Results that could not be stored yet, because another transaction had locked the keys or the database was unavailable; kept
     /// until their claims expire.
     unsettled: Vec<Unsettled>,
@@ -63,6 +67,11 @@ impl Ordered {
         if self.is_expediting || !self.has_looked {
             self.is_expediting = core.within(keys::expedite(&mut connection)).await? > 0;
             self.has_looked = true;
+        }
+        let now = core.clock().now();
+        if settings.recalls(self.recalled, now) {
+            let recall = keys::recall(&mut connection, ms(settings.far()), ms(settings.key_lease()));
+            self.recalled = (core.within(recall).await? == 0).then_some(now);
         }
         match core.within(keys::next_ms(&mut *connection, scope)).await? {
             Some(0) => {}

@@ -28,6 +28,8 @@ pub(super) struct Units {
     is_expediting: bool,
     /// Whether it has looked for rows that wait since before it started.
     has_looked: bool,
+    /// When it last found no row that is due too far in the future.
+    recalled: Option<Moment>,
     /// Results that could not be stored yet. Nothing else is claimed before they are stored, for a minute.
     unsettled: Option<Settlement>,
 }
@@ -58,6 +60,11 @@ impl Units {
         if self.is_expediting || !self.has_looked {
             self.is_expediting = core.within(rows::expedite(&mut connection)).await? > 0;
             self.has_looked = true;
+        }
+        let now = core.clock().now();
+        if settings.recalls(self.recalled, now) {
+            let recall = rows::recall(&mut connection, ms(settings.far()), ms(settings.lease));
+            self.recalled = (core.within(recall).await? == 0).then_some(now);
         }
         match core.within(rows::next_ms(&mut *connection)).await? {
             Some(0) => {}

@@ -7,10 +7,12 @@ use sqlx::{Acquire, Connection};
 on_each! {
     rolled_back_savepoint_discards_its_effects
     effects_sealed_in_a_savepoint_follow_its_outcome
+    rolled_back_seal_has_no_effects
     joined_unit_of_work_is_carried_out_after_its_commit
     transaction_ended_by_the_program_returns_lost
     unit_of_work_stays_open_after_a_savepoint
     begin_statement_of_the_program_is_used
+    statement_that_begins_no_transaction_is_refused
     lost_transaction_writes_nothing
     effects_of_any_length_are_stored_only_on_commit
 }
@@ -48,6 +50,20 @@ async fn effects_sealed_in_a_savepoint_follow_its_outcome<DB: Sql>(rig: Rig<DB>)
     assert!(sealed.carry_out(&rig.pool).await.unwrap().is_none(), "the row is not there, so nothing is done");
     assert!(rig.mail.find(&job).await.unwrap().is_none());
     assert_eq!(rig.units().await, 9, "the rest of the transaction is");
+}
+
+/// Its outcome was unknown after five seconds, because of a "duplicate key".
+async fn rolled_back_seal_has_no_effects<DB: Sql>(rig: Rig<DB>) {
+    assert_eq!(rig.cached_units().await, 10);
+    let mut transaction = rig.pool.begin().await.unwrap();
+    let mut work = rig.keel.join(&mut transaction).await.unwrap();
+    let job = work.enqueue(rig.mail.job(&"sold".to_owned())).unwrap();
+    let mut savepoint = (&mut transaction).begin().await.unwrap();
+    let sealed = work.seal(&mut savepoint).await.unwrap();
+    savepoint.rollback().await.unwrap();
+    transaction.commit().await.unwrap();
+    assert!(sealed.carry_out(&rig.pool).await.unwrap().is_none());
+    assert!(rig.mail.find(&job).await.unwrap().is_none());
 }
 
 async fn joined_unit_of_work_is_carried_out_after_its_commit<DB: Sql>(rig: Rig<DB>) {
@@ -98,6 +114,16 @@ async fn begin_statement_of_the_program_is_used<DB: Sql>(rig: Rig<DB>) {
         assert!(work.commit().await.unwrap().carried_out, "{begin}");
     }
     assert_eq!((rig.units().await, rig.cached_units().await), (7, 7));
+}
+
+/// On SQLite the savepoint that marks the transaction began one of its own, whose commit was that of the savepoint.
+async fn statement_that_begins_no_transaction_is_refused<DB: Sql>(rig: Rig<DB>) {
+    for statement in ["", "SELECT 1", "BEGIN; COMMIT"] {
+        let refused = rig.keel.begin_with(&rig.pool, statement).await.map(drop);
+        assert!(matches!(refused, Err(SqlError::Database { .. })), "{statement}: {refused:?}");
+    }
+    assert!(sale(&rig).await.commit().await.unwrap().carried_out, "the pool is as before");
+    assert_eq!((rig.units().await, rig.cached_units().await), (9, 9));
 }
 
 /// Without the transaction, each statement is committed by itself. The sequences and messages of an ordered key came before

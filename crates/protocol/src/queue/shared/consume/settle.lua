@@ -25,6 +25,7 @@ local function settle(s, item, gone, ended)
   end
   local j = open(s, raw)
   j.size, j.crashes, j.lease_expiries = size, 0, 0
+  if kind ~= RELEASE then j.flags = bit.bor(j.flags, STARTED) end
   if kind == ACK then
     finish(s, id, j, DONE, ended)
   elseif kind == FAIL or kind == KILL then

@@ -90,6 +90,7 @@ impl ShardState {
         let id = receipt.id;
         let Some(mut job) = self.take(id) else { return Verdict::Lost };
         (job.crashes, job.lease_expiries) = (0, 0);
+        job.started |= *outcome != Outcome::Released;
         match outcome {
             Outcome::Done => self.end(id, &job, End::Done, now),
             Outcome::Failed { retry_ms, error } => {

@@ -29,8 +29,8 @@ local function reschedule(id, when, codec, body)
     j.flags = bit.bor(bit.band(j.flags, 63), tonumber(codec)) -- guard: queue_edit_names_codec
     replace_body(id, j, body)
   end
-  if j.expires and when ~= '' then redis.call('SETRANGE', s.job .. id, 40, struct.pack('>I6', due + j.late)) end
   wait(s, id, j, due)
+  if j.expires and when ~= '' then redis.call('SETRANGE', s.job .. id, 40, struct.pack('>I6', due + j.late)) end
   return has(j.flags, LEASE_EXPIRED) and 2 or 1
 end
 

@@ -4,7 +4,7 @@ use crate::conformance::queue::rig::{Consumer, Rig, job, plain};
 use anyhow::Result;
 use evenkeel_protocol::queue::job::{End, JobSpec, Retention};
 use evenkeel_protocol::queue::steps::{
-    Enqueued, Found, NewJob, Outcome, ReadStats, Reschedule, Rescheduled, Reschedules, Verdict, When,
+    Delivered, Enqueued, Found, NewJob, Outcome, ReadStats, Reschedule, Rescheduled, Reschedules, Verdict, When,
 };
 
 /// A published design kept due times in seconds of the client's clock, and one measured peer started jobs up to a second early.
@@ -95,6 +95,50 @@ pub async fn job_past_its_deadline_expires(rig: &Rig) -> Result<()> {
     let found = rig.queue.job(&rig.shard, later.id).await?;
     assert!(matches!(found, Some(Found::Ended(completion)) if completion.end == End::Expired), "{found:?}");
     assert_eq!(rig.enqueue(later).await?, Enqueued::Ended(End::Expired));
+    assert_eq!(rig.run(&ReadStats).await?.totals.expired, 2);
+    Ok(())
+}
+
+/// A job whose first attempt began in time, and whose process died or that failed or was snoozed, was dropped at its next attempt: the
+/// limit is of the time until it starts. A new due time, and a redrive, set it again.
+pub async fn started_job_is_retried_however_late(rig: &Rig) -> Result<()> {
+    let late = |name: &str| NewJob { spec: JobSpec { late_ms_max: Some(600), ..job(name).spec }, ..job(name) };
+    rig.given(&["a", "b", "c"].map(late)).await?;
+    let mut consumer = Consumer::default();
+    let failed = rig.claim_one(&mut consumer).await?;
+    let snoozed = rig.claim_one(&mut consumer).await?;
+    let crashed = rig.claim_one(&mut consumer).await?;
+    assert_eq!(rig.fail(&mut consumer, failed.receipt, 1_000).await?, Verdict::Settled);
+    let snooze = Outcome::Snoozed { after_ms: 1_000 };
+    assert_eq!(rig.settle(&mut consumer, snoozed.receipt, snooze).await?, Verdict::Settled);
+    assert!(rig.heartbeat(&consumer, crashed.receipt, true).await?);
+    assert_eq!(rig.expire_leases().await?.jobs.len(), 1);
+    rig.time.advance(10_000).await?;
+    let mut back: Vec<Delivered> = rig.claim(&mut consumer, 10).await?;
+    back.sort_by_key(plain);
+    assert_eq!(back.iter().map(plain).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(rig.live(job("a").id).await?.expires_at, None, "the limit no longer applies");
+    rig.fail(&mut consumer, back[0].receipt, 0).await?;
+    let moved = Reschedule { id: job("a").id, when: Some(When::In(100)), body: None, codec: None };
+    assert_eq!(rig.run(&Reschedules(vec![moved])).await?, [Rescheduled::Changed]);
+    assert_eq!(rig.live(job("a").id).await?.expires_at, Some(rig.time.now() + 700), "a new due time sets it again");
+    rig.time.advance(701).await?;
+    assert!(rig.claimable(10).await?.is_empty());
+    let found = rig.queue.job(&rig.shard, job("a").id).await?;
+    assert!(!matches!(found, Some(Found::Live { .. })), "{found:?}");
+    Ok(())
+}
+
+/// A delivery that did not start, because its process ended, does not lift the limit.
+pub async fn released_job_may_be_too_late(rig: &Rig) -> Result<()> {
+    let spec = JobSpec { late_ms_max: Some(600), ..job("a").spec };
+    rig.given(&[NewJob { spec: spec.clone(), ..job("a") }, NewJob { spec, ..job("b") }]).await?;
+    let mut consumer = Consumer::default();
+    let released = rig.claim_one(&mut consumer).await?;
+    rig.claim_one(&mut consumer).await?;
+    assert_eq!(rig.settle(&mut consumer, released.receipt, Outcome::Released).await?, Verdict::Settled);
+    assert_eq!(rig.expire_leases().await?.jobs.len(), 1);
+    assert!(rig.claimable(10).await?.is_empty());
     assert_eq!(rig.run(&ReadStats).await?.totals.expired, 2);
     Ok(())
 }

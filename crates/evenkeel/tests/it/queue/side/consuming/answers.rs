@@ -10,6 +10,7 @@ on_both! {
     endless_delay_does_not_block_the_consumer
     endless_pause_does_not_block_the_consumer
     impossible_fence_does_not_raise_later_fences
+    fence_lower_than_the_own_one_is_retried_after_a_delay
 }
 
 const YEAR_MS: u64 = 365 * 24 * 3_600_000;
@@ -60,8 +61,28 @@ async fn endless_pause_does_not_block_the_consumer(rig: Rig) {
     }
     assert!(mail.topic().stats().await.unwrap().is_paused());
     mail.topic().resume().await.unwrap();
+    assert_eq!(rig.while_time_passes(desk.done()).await, "down");
     mail.now(&"fine".to_owned()).await.unwrap();
     assert_eq!(rig.while_time_passes(desk.done()).await, "fine");
+    office.close().await;
+}
+
+/// It was redelivered at once, 24,746 times in six seconds.
+async fn fence_lower_than_the_own_one_is_retried_after_a_delay(rig: Rig) {
+    let fixed = evenkeel::queue::RetryDelay::fixed(Duration::from_secs(60));
+    let mail = rig.mail_with(|builder| builder.retry_delay(fixed)).await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail));
+    let odd = mail.now(&"odd".to_owned()).await.unwrap();
+    let sent_at = rig.now_ms();
+    desk.next().await.answer(Ok(Handled::FenceSeen(0)));
+    while state(&mail, &odd).await == Some(State::Leased) {
+        tokio::task::yield_now().await;
+    }
+    assert!(due_at(&mail, &odd).await > sent_at);
+    let again = rig.while_time_passes(desk.next()).await;
+    assert_eq!(again.delivery.attempt, 1, "no attempt was used");
+    again.answer(Ok(Handled::Done));
     office.close().await;
 }
 

@@ -19,6 +19,7 @@ on_both! {
     on_error_chooses_the_reaction
     undecodable_body_is_dead_at_once
     handler_can_pause_the_topic
+    resumed_topic_delivers_the_job_that_paused_it
 }
 
 /// The errors in a job's history: class and text.
@@ -166,6 +167,26 @@ async fn undecodable_body_is_dead_at_once(rig: Rig) {
     assert_eq!(state(&mail, &id).await, Some(State::Dead));
     let history = history(&mail, &id).await;
     assert!(history.len() == 1 && history[0].1.starts_with("undecodable"), "{history:?}");
+}
+
+/// The job that met the outage was snoozed for the span of the pause, also after an operator had ended the pause.
+async fn resumed_topic_delivers_the_job_that_paused_it(rig: Rig) {
+    let mail = rig.mail().await;
+    let desk = Desk::new();
+    let office = open(desk.consumer(&mail).on_error(|_| Reaction::PauseTopic(Duration::from_secs(3_600))));
+    let down = mail.now(&"down".to_owned()).await.unwrap();
+    let met_at = rig.now_ms();
+    desk.next().await.answer(Err("down".to_owned()));
+    while state(&mail, &down).await == Some(State::Leased) {
+        tokio::task::yield_now().await;
+    }
+    assert!(desk.next_at_once().await.is_none(), "the pause holds it back");
+    mail.topic().resume().await.unwrap();
+    let again = rig.while_time_passes(desk.next()).await;
+    assert_eq!((again.delivery.id, again.delivery.attempt), (down, 1));
+    assert!(rig.now_ms() < met_at + 3_600_000);
+    again.answer(Ok(Handled::Done));
+    office.close().await;
 }
 
 /// While a mail server is down, every job of a queue uses up its attempts, and all are dead when it is back.

@@ -18,6 +18,8 @@ async fn relay_names_the_setting_that_it_cannot_work_with() {
     for (set, remedy) in [
         ("SET autocommit = 0", "`SET GLOBAL autocommit = 1`"),
         ("SET completion_type = 'CHAIN'", "`SET GLOBAL completion_type = 'NO_CHAIN'`"),
+        ("SET sql_select_limit = 1", "`SET GLOBAL sql_select_limit = DEFAULT`"),
+        ("SET sql_mode = 'ORACLE'", "`SET GLOBAL sql_mode = DEFAULT`"),
     ] {
         let options = MySqlPoolOptions::new().max_connections(1).after_connect(move |connection, _| {
             Box::pin(async move { sqlx::raw_sql(set).execute(connection).await.map(drop) })

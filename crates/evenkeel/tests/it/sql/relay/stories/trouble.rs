@@ -159,6 +159,47 @@ async fn started_relay_takes_up_what_waits() {
     assert_eq!(sink.taken().len(), 2);
 }
 
+/// The database's clock was set back by an hour. What was due in two seconds, and what a relay had claimed before it died, waited for an hour.
+#[tokio::test]
+async fn clock_of_the_database_set_back_delays_nothing_for_long() {
+    let stage = Stage::set().await;
+    let sink = Recorder::new();
+    stage.publish("a", "a1").await;
+    stage.publish_unordered("u").await;
+    stage.publish("parked", "p1").await;
+    let parked =
+        "UPDATE evenkeel_outbox_keys SET due_at = 9000000000000000, parked_at = 1 WHERE message_key = 'parked'";
+    stage.sql(parked).await;
+    let later =
+        |table: &str, span: i64| format!("UPDATE {table} SET due_at = due_at + {span} WHERE due_at < 8000000000000000");
+    for table in ["evenkeel_outbox", "evenkeel_outbox_keys"] {
+        stage.sql(&later(table, 3_600_000)).await;
+    }
+    let relay = stage.relay(&sink);
+    relay.run_once().await.unwrap();
+    let far = |table: &str| {
+        format!(
+            "SELECT COUNT(*) FROM {table} WHERE due_at > 1 + (SELECT MAX(created_at) FROM evenkeel_outbox) + 600000 \
+             AND due_at < 8000000000000000"
+        )
+    };
+    for table in ["evenkeel_outbox", "evenkeel_outbox_keys"] {
+        assert_eq!(stage.number(&far(table)).await, 0, "{table}: due within the lease of a claim");
+    }
+    let still = "SELECT COUNT(*) FROM evenkeel_outbox_keys WHERE due_at = 9000000000000000";
+    assert_eq!(stage.number(still).await, 1, "what is parked stays parked");
+    stage.due().await;
+    stage.drain(&relay).await;
+    assert_eq!(sink.taken().len(), 2);
+    // A wait that a relay may have given is none of these.
+    stage.publish_unordered("v").await;
+    stage.sql(&later("evenkeel_outbox", 300_000)).await;
+    let due = "SELECT MAX(due_at) FROM evenkeel_outbox WHERE state = 1";
+    let before = stage.number(due).await;
+    stage.relay(&sink).run_once().await.unwrap();
+    assert_eq!(stage.number(due).await, before);
+}
+
 /// A relay was paused for longer than its claim, and another relay did its work. When the first one resumed, it recorded its
 /// results, and overwrote later ones.
 #[tokio::test]

@@ -17,6 +17,7 @@ on_both! {
     undecodable_entry_is_dead_and_others_go_on
     entry_is_decoded_by_its_own_codec
     handler_can_pause_the_group
+    resumed_group_delivers_the_entry_that_paused_it
     later_entries_follow_a_dead_letter_of_their_sequence
     dead_letter_is_replayed_to_its_group_only
     dead_letters_of_all_partitions_are_paged_and_chosen_by_filter
@@ -216,6 +217,27 @@ async fn handler_can_pause_the_group(rig: Rig) {
     assert_eq!(case.entry.attempt, 1);
     case.done();
     desk.done().await;
+    office.close().await;
+}
+
+/// The entry that met the outage waited for the span of the pause, also after an operator had ended the pause.
+async fn resumed_group_delivers_the_entry_that_paused_it(rig: Rig) {
+    let orders = rig.orders(1).await;
+    append(&orders, "a", &["1"]).await;
+    let desk = Desk::new();
+    let consumer = desk.consumer(orders.group("billing").unordered().retries(0));
+    let office = open(consumer.on_error(|_| Reaction::PauseGroup(Duration::from_secs(3_600))));
+    let paused_at = rig.now_ms();
+    desk.next().await.fail();
+    while !billing(&orders).await.is_paused() {
+        tokio::task::yield_now().await;
+    }
+    assert!(desk.next_at_once().await.is_none(), "the pause holds it back");
+    orders.admin().resume("billing").await.unwrap();
+    let again = rig.while_time_passes(desk.next()).await;
+    assert_eq!((&*again.entry.value, again.entry.attempt), ("1", 1));
+    assert!(rig.now_ms() < paused_at + 3_600_000);
+    again.done();
     office.close().await;
 }
 
