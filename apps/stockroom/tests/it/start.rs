@@ -96,7 +96,7 @@ async fn data_folder_in_use_is_rejected() {
 const WRONG: [(&str, &str, &str, &str); 14] = [
     ("data", "file/below", "\"file/below\"", "file/below"),
     ("database", "oracle:x", "\"oracle:x\"", "the setting \"database\" is wrong"),
-    ("redis", "ftp://x", "\"ftp://x\"", "cannot use Redis"),
+    ("redis", "ftp://x", "\"ftp://x\"", "the setting \"redis\" is wrong"),
     ("redlock", "ftp://x", "[\"ftp://x\"]", "redlock"),
     ("listen", "nonsense", "\"nonsense\"", "cannot listen on nonsense"),
     ("public_url", "x", "\"x\"", "the setting \"public_url\" is wrong"),

@@ -71,7 +71,7 @@ fn flag_overrides_variable_and_variable_overrides_file() {
 const WRONG: [(&str, &str, &str, &str); 12] = [
     ("data", "file/below", "\"file/below\"", "cannot create the data folder file/below"),
     ("database", "oracle:x", "\"oracle:x\"", "the setting \"database\" is wrong"),
-    ("redis", "ftp://x", "\"ftp://x\"", "cannot use Redis"),
+    ("redis", "ftp://x", "\"ftp://x\"", "the setting \"redis\" is wrong"),
     ("consistency", "perhaps", "\"perhaps\"", "perhaps"),
     ("public_url", "x", "\"x\"", "the setting \"public_url\" is wrong"),
     ("refuse_private", "perhaps", "\"perhaps\"", "perhaps"),
