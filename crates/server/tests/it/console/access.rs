@@ -89,7 +89,13 @@ async fn add_long_names(console: &Console) {
         "schedules": [{ "topic": TOPIC, "schedule": "nightly_cleanup_of_carts", "cron": "0 3 * * *", "next_ms": ago }],
         "relays": [{ "database": "shop_production", "outbox": "orders_of_the_shop", "passed_ms": ago }],
     });
-    write_report(&console.keel, &format!("{HOST}.4711.x"), &report.to_string()).await;
+    let id = format!("{HOST}.4711.x");
+    write_report(&console.keel, &id, &report.to_string()).await;
+    // Alive until the test has ended.
+    let link = console.keel.link().unwrap();
+    let times = format!("{}:{{p}}", link.prefix());
+    let later = redis::cmd("ZADD").arg(&times).arg(ago + 80_000_000).arg(&id).take();
+    link.command(times.as_bytes(), &later).await.unwrap();
 }
 
 /// A browser in which an admin has logged in.

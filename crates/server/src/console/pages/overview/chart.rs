@@ -92,6 +92,7 @@ fn chart(collector: &Collector, topic: Option<&str>, (series, title): (Series, &
                 svg viewBox="0 0 360 80" preserveAspectRatio="none" aria-hidden="true" {
                     path.grid d="M0 1H360M0 40H360M0 79H360" {}
                     path.line d=(path(&values, top, range.points())) {}
+                    @if let Some(dot) = dot(&values, top) { path.dot d=(dot) {} }
                 }
                 span.start { (minutes) " min ago" }
                 span.end { "now" }
@@ -130,7 +131,7 @@ fn path(values: &[Option<f32>], top: f32, points: usize) -> String {
             continue;
         };
         let x = left + step * index as f32;
-        let y = HEIGHT - 1.0 - value / top * (HEIGHT - 2.0);
+        let y = height(*value, top);
         // Writing into a string cannot fail. A single point needs a line to be seen.
         let _ = if pen == 'M' { write!(path, "M{x:.0} {y:.1}h1") } else { write!(path, "L{x:.0} {y:.1}") };
         pen = 'L';
@@ -139,6 +140,17 @@ fn path(values: &[Option<f32>], top: f32, points: usize) -> String {
         let _ = write!(path, "H{WIDTH:.0}");
     }
     path
+}
+
+/// A dot at the newest value, which is seen however short a step is. A gap has none.
+fn dot(values: &[Option<f32>], top: f32) -> Option<String> {
+    let newest = values.last().copied().flatten()?;
+    Some(format!("M{WIDTH:.0} {:.1}h0", height(newest, top)))
+}
+
+/// Where a value is in the drawing.
+fn height(value: f32, top: f32) -> f32 {
+    HEIGHT - 1.0 - value / top * (HEIGHT - 2.0)
 }
 
 fn short(value: f32) -> String {
@@ -152,7 +164,7 @@ fn short(value: f32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{path, round_up, short};
+    use super::{dot, path, round_up, short};
 
     #[test]
     fn gaps_interrupt_the_line() {
@@ -167,6 +179,8 @@ mod tests {
     fn last_value_is_drawn_until_now() {
         assert_eq!(path(&[Some(1.0)], 1.0, 60), "M354 1.0h1H360");
         assert_eq!(path(&[Some(1.0), Some(0.5)], 1.0, 60), "M348 1.0h1L354 40.0H360");
+        assert_eq!(dot(&[Some(1.0), Some(0.5)], 1.0).as_deref(), Some("M360 40.0h0"));
+        assert_eq!((dot(&[Some(1.0), None], 1.0), dot(&[], 1.0)), (None, None));
     }
 
     #[test]
