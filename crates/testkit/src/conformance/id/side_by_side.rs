@@ -48,6 +48,10 @@ impl Differential for Scopes {
 
     async fn open(seed: u64) -> Result<Self> {
         let (model, redis) = (Rig::memory().await?, Rig::redis().await?);
+        for rig in [&model, &redis] {
+            // The first acquisition decides the settings of the scope, and some of those that are drawn have others.
+            rig.acquire(u8::MAX).await?;
+        }
         let random = StdRng::seed_from_u64(seed);
         Ok(Self { model, redis, random, seen: HashMap::new(), generation: 0, last_ms: 0 })
     }
