@@ -13,7 +13,7 @@ use super::gate::Gate;
 use super::metrics::Worker;
 use super::rows::WAITS;
 use super::settings::{LOCKED_RETRY, UNAVAILABLE};
-use crate::sql::database::Connection;
+use crate::sql::database::{Connection, PooledConnection};
 use crate::sql::error::SqlError;
 use crate::sql::sink::{Confirmed, Envelope, SinkError};
 use evenkeel_link::Token;
@@ -52,6 +52,21 @@ type Unsettled = (Moment, Token, Vec<Settled>);
 type Answer = Result<Confirmed, SinkError>;
 
 impl Ordered {
+    /// Makes keys due that would wait for too long: those that another process has given back, and those of a clock that was set back.
+    async fn bring_forward(&mut self, core: &Core, connection: &mut PooledConnection) -> Result<(), SqlError> {
+        // At the start, because the process that gave keys back may have died before it could expedite them.
+        if self.is_expediting || !self.has_looked {
+            self.is_expediting = core.within(keys::expedite(connection)).await? > 0;
+            self.has_looked = true;
+        }
+        let (now, settings) = (core.clock().now(), &core.settings);
+        if settings.recalls(self.recalled, now) {
+            let recall = keys::recall(connection, ms(settings.far()), ms(settings.key_lease()));
+            self.recalled = (core.within(recall).await? == 0).then_some(now);
+        }
+        Ok(())
+    }
+
     /// Claims some keys and sends their next messages.
     pub(super) async fn run_once(&mut self, core: &Core) -> Result<PassReport, SqlError> {
         let settings = &core.settings;
@@ -63,16 +78,7 @@ impl Ordered {
         };
         self.settle_pending(core).await?;
         let mut connection = core.connection().await?;
-        // At the start, because the process that gave keys back may have died before it could expedite them.
-        if self.is_expediting || !self.has_looked {
-            self.is_expediting = core.within(keys::expedite(&mut connection)).await? > 0;
-            self.has_looked = true;
-        }
-        let now = core.clock().now();
-        if settings.recalls(self.recalled, now) {
-            let recall = keys::recall(&mut connection, ms(settings.far()), ms(settings.key_lease()));
-            self.recalled = (core.within(recall).await? == 0).then_some(now);
-        }
+        self.bring_forward(core, &mut connection).await?;
         match core.within(keys::next_ms(&mut *connection, scope)).await? {
             Some(0) => {}
             next => {
