@@ -69,7 +69,7 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         server.advise(strict, "sql mode", found, remedy);
         if mode.split(',').any(|mode| mode == "ORACLE") {
             let remedy = "remove ORACLE from sql_mode: BEGIN does not begin a transaction there";
-            server.fail("sql mode", "ORACLE", remedy);
+            server.fail("oracle mode", "on", remedy);
         }
     }
     if select_limit.as_deref().and_then(|limit| limit.parse().ok()).is_some_and(|limit: u64| limit < u32::MAX.into()) {

@@ -42,6 +42,7 @@ pub enum Reaction {
     /// Pause the group in all partitions for this time, because a dependency of all its entries is unavailable. The entry is delivered again
     /// when the pause ends, also if [`StreamAdmin::resume`](crate::stream::admin::StreamAdmin::resume) ends it, without using an attempt. An existing
     /// pause is left unchanged. If a partition could not be paused, the entry itself waits for this time.
+    /// Not guaranteed: that a consumer in order whose buffer is full of waiting entries notices an early end before the pause would have ended.
     PauseGroup(Duration),
     /// The error is permanent: the entry becomes a dead letter with the error's message as the reason.
     Dead,

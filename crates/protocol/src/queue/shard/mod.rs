@@ -357,7 +357,7 @@ impl ShardState {
 }
 
 /// Ends the current delivery of a job. One that has started is not dropped for being late.
-fn stop(job: &mut Job) {
+pub(crate) fn stop(job: &mut Job) {
     if job.started && guard("model_started_is_not_late") {
         job.expires_at = None;
     }

@@ -2,6 +2,7 @@
 
 use crate::queue::job::{End, JobSpec};
 use crate::queue::record::{codec_flags, named_codec};
+use crate::queue::shard::stop;
 use crate::queue::steps::When;
 use crate::queue::steps::prelude::*;
 use bytes::Bytes;
@@ -125,6 +126,7 @@ impl ShardState {
             (None, State::Waiting(_)) => score,
             (None, _) => now,
         };
+        stop(&mut job);
         if change.when.is_some() {
             job.expires_at = job.spec.late_ms_max.map(|late| due + late);
         }

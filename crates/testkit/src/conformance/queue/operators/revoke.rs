@@ -165,5 +165,16 @@ pub async fn reschedule_moves_the_job_deadline(rig: &Rig) -> Result<()> {
     reschedule(rig, job("a").id, Some(When::In(10_000)), None).await?;
     rig.time.advance(10_600).await?;
     assert_eq!(rig.claimable(10).await?, ["a"]);
+
+    // Also that of a job whose lease has expired after its start.
+    let spec = JobSpec { late_ms_max: Some(600), ..job("b").spec };
+    rig.given(&[NewJob { spec, ..job("b") }]).await?;
+    let mut consumer = Consumer::default();
+    let silent = rig.claim_one(&mut consumer).await?;
+    assert!(rig.heartbeat(&consumer, silent.receipt, true).await?);
+    rig.time.advance(30_000).await?;
+    let answer = reschedule(rig, job("b").id, Some(When::In(1_000)), None).await?;
+    assert_eq!(answer, Rescheduled::ChangedAfterLeaseExpiry);
+    assert_eq!(rig.live(job("b").id).await?.expires_at, Some(rig.time.now() + 1_600));
     Ok(())
 }
