@@ -119,7 +119,8 @@ fn every_setting_reaches_the_service_from_every_source() {
     let mut names: Vec<String> = variables.map(|name| name.trim_start_matches("STOCKROOM_").to_lowercase()).collect();
     names.retain(|name| name != "config");
     let mut listed = WRONG.map(|(name, ..)| name);
-    (names.sort(), listed.sort());
+    names.sort();
+    listed.sort();
     assert_eq!(names, listed);
     std::fs::write(folder.path().join("file"), "").unwrap();
     for (name, value, in_file, expected) in WRONG {

@@ -83,7 +83,7 @@ impl WriteBehind {
                             continue;
                         }
                         Err(error) => {
-                            warn!(%error, "cannot record a write that the database rejects as a conflict; retrying")
+                            warn!(%error, "cannot record a write that the database rejects as a conflict; retrying");
                         }
                     }
                 }

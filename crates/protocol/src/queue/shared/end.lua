@@ -2,7 +2,7 @@
 -- Cost O(log n) a job.
 -- `alone`, whether it crashed alone, is stored until the next delivery, whose start may depend on it.
 -- A job that has started is not dropped for being late. It expires at the highest time of six bytes, until it is rescheduled or redriven.
-local NO_EXPIRY = string.rep('\255', 6)
+local NO_EXPIRY = '\255\255\255\255\255\255'
 local function settle_head(s, id, j, alone)
   if j.expires and has(j.flags, STARTED) then redis.call('SETRANGE', s.job .. id, '40', NO_EXPIRY) end -- guard: queue_started_is_not_late
   j.token = NO_OWNER

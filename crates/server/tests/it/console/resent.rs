@@ -108,6 +108,7 @@ async fn every_action_that_is_resent_changes_nothing_more() {
 }
 
 /// A console with a database, and a request for each action, which finds something to change.
+#[expect(clippy::too_many_lines, reason = "one list, with what each of its requests changes")]
 async fn filled() -> (Fixture, Vec<Request>) {
     let (database, pool) = crate::outbox::outbox().await;
     let message = "INSERT INTO evenkeel_inbox (consumer_group, message_id, state, seen_at, met) \

@@ -91,7 +91,8 @@ fn every_setting_reaches_the_service_from_every_source() {
     let mut names: Vec<String> = variables.map(|name| name.trim_start_matches("SHORTLINK_").to_lowercase()).collect();
     names.retain(|name| name != "config");
     let mut listed = WRONG.map(|(name, ..)| name);
-    (names.sort(), listed.sort());
+    names.sort();
+    listed.sort();
     assert_eq!(names, listed);
     let dir = Workdir::new();
     dir.write("file", "");

@@ -64,8 +64,7 @@ async fn no_read_among_mixed_settings_is_older_than_an_invalidation() {
     }
     all.add(&play(Rig::redis().await, 1).await);
     assert_eq!(all.violations, 0, "{all:?}");
-    let is_something =
-        all.behind > 20 && all.absent > 20 && all.invalidations > 200 && all.failed_reads < all.reads / 4;
+    let is_something = all.behind > 5 && all.absent > 20 && all.invalidations > 100 && all.failed_reads < all.reads / 4;
     assert!(is_something, "a check of nothing: {all:?}");
 }
 
@@ -191,9 +190,9 @@ impl History {
                     let read = self.random.random_range(0..self.reads.len());
                     let _ = self.reads[read].gate.take().map(|gate| gate.send(()));
                 }
-                65..78 => self.commit(),
-                78..92 => self.invalidate().await,
-                92..97 => self.pass().await,
+                65..74 => self.commit(),
+                74..85 => self.invalidate().await,
+                85..97 => self.pass().await,
                 97.. => {
                     let key = self.random.random_range(0..KEYS);
                     self.rig.evict(key as u64).await;
@@ -291,6 +290,13 @@ impl History {
     async fn pass(&mut self) {
         let spans = [1, 100, 1_000, LAG_MS, 3 * LAG_MS, 60_000];
         let span_ms = spans[self.random.random_range(0..spans.len())];
+        // A load that lasts longer than its budget fails.
+        if span_ms >= LAG_MS && self.random.random_bool(0.8) {
+            self.reads.iter_mut().for_each(|read| read.gate = None);
+            for _ in 0..50 {
+                tokio::task::yield_now().await;
+            }
+        }
         self.rig.advance(Duration::from_millis(span_ms)).await;
         self.note(format!("{span_ms} ms pass"));
     }
