@@ -43,6 +43,9 @@ struct Waiting {
     released: oneshot::Receiver<()>,
 }
 
+/// By a call of this function a new connection learns whether the server has functions: it is no step.
+const UNKNOWN_FUNCTION: &str = "evenkeel_unknown";
+
 impl Holds {
     pub(super) fn add(&self, direction: Direction, name: &str) -> Hold {
         let name = name.to_uppercase();
@@ -54,6 +57,9 @@ impl Holds {
 
     /// Waits while this command, or its reply, is held.
     pub(super) async fn pass(&self, direction: Direction, command: &Command) {
+        if command.argument.as_deref() == Some(UNKNOWN_FUNCTION) {
+            return;
+        }
         let Some(waiting) = self.take(direction, &command.name) else { return };
         if waiting.reached.send(command.clone()).is_ok() {
             waiting.released.await.ok();

@@ -58,7 +58,7 @@ pub(in crate::queue) async fn find(servers: &Servers<'_>, arguments: &Arguments,
             text.push_str(&format!("stopped: the rest was not searched; to continue, add --after {next}\n"));
         }
         None if is_stopped => {
-            text.push_str("stopped before the first job was read; to begin again, repeat the command\n")
+            text.push_str("stopped before the first job was read; to begin again, repeat the command\n");
         }
         next => text.push_str(&next_page(next.as_deref())),
     }
