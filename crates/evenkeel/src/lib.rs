@@ -316,6 +316,18 @@ pub mod queue;
 #[cfg(feature = "spool")]
 pub mod spool;
 #[cfg(feature = "sql")]
+#[cfg_attr(
+    not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+    allow(
+        dead_code,
+        unreachable_code,
+        unused_mut,
+        unused_variables,
+        clippy::drop_non_drop,
+        clippy::redundant_clone,
+        reason = "without a database there is no value of a pool, a connection or a row"
+    )
+)]
 pub mod sql;
 mod stores;
 #[cfg(feature = "stream")]

@@ -18,6 +18,10 @@ mod process;
 #[cfg(feature = "queue")]
 mod queue;
 #[cfg(feature = "sql")]
+#[cfg_attr(
+    not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+    allow(unreachable_code, reason = "without a database there is no value of a pool")
+)]
 mod sql;
 #[cfg(feature = "stream")]
 mod stream;

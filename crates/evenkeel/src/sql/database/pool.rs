@@ -113,6 +113,10 @@ impl Pool {
 
     /// Calls `on_notification` once it listens, after each notification, and after each reconnection, because notifications may have been
     /// missed. Uses a connection of its own. Returns at once if the database has no notifications.
+    #[cfg_attr(
+        not(any(feature = "mysql", feature = "sqlite")),
+        allow(irrefutable_let_patterns, reason = "there is no other database")
+    )]
     pub(crate) async fn listen(&self, on_notification: &(dyn Fn() + Send + Sync)) -> Result<(), sqlx::Error> {
         #[cfg(feature = "postgres")]
         if let Self::Postgres(pool) = self {

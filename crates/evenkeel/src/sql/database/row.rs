@@ -87,7 +87,7 @@ impl Row {
     pub(crate) fn optional_text(&self, at: usize) -> Result<Option<String>, sqlx::Error> {
         // Names and keys are `VARBINARY` there, because the binary collations of text ignore trailing spaces.
         #[cfg(feature = "mysql")]
-        if let Self::MySql(_) = self {
+        if matches!(self, Self::MySql(_)) {
             let bytes = self.optional_bytes(at)?;
             return bytes.map(String::from_utf8).transpose().map_err(|error| sqlx::Error::Decode(error.into()));
         }
