@@ -100,7 +100,7 @@ const WRONG: [(&str, &str, &str, &str); 14] = [
     ("redlock", "ftp://x", "[\"ftp://x\"]", "redlock"),
     ("listen", "nonsense", "\"nonsense\"", "cannot listen on nonsense"),
     ("public_url", "x", "\"x\"", "the setting \"public_url\" is wrong"),
-    ("otlp", "nonsense", "\"nonsense\"", "otel"),
+    ("otlp", "nonsense", "\"nonsense\"", "otlp"),
     ("time_zone", "Mars/Olympus", "\"Mars/Olympus\"", "the setting \"time_zone\" is wrong"),
     ("cap", "0", "0", "the setting \"cap\" is wrong"),
     ("segments", "0", "0", "the setting \"segments\" is wrong"),

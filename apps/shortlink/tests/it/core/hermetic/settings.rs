@@ -76,7 +76,7 @@ const WRONG: [(&str, &str, &str, &str); 12] = [
     ("public_url", "x", "\"x\"", "the setting \"public_url\" is wrong"),
     ("refuse_private", "perhaps", "\"perhaps\"", "perhaps"),
     ("listen", "nonsense", "\"nonsense\"", "cannot listen on nonsense"),
-    ("otlp", "nonsense", "\"nonsense\"", "otel"),
+    ("otlp", "nonsense", "\"nonsense\"", "otlp"),
     ("near", "100000001", "100000001", "the setting \"near\" is wrong"),
     ("write_mode", "perhaps", "\"perhaps\"", "perhaps"),
     ("spool_bytes_max", "1", "1", "the setting \"spool_bytes_max\" is wrong"),
