@@ -65,7 +65,7 @@ pub(crate) fn libraries(scripts: &[&'static Script]) -> Vec<String> {
 
 /// A function that does not exist: the answer to its call says whether this server and user have `FCALL`, in ASCII. That to a call with bytes
 /// would quote them, and the connection with such an answer is closed.
-pub(crate) const UNKNOWN_FUNCTION: &str = "evenkeel_unknown";
+pub(crate) const UNKNOWN_FUNCTION: &str = "no_such_function";
 
 /// The commands that load these scripts: as functions of their libraries, or all as scripts.
 pub(crate) fn load(scripts: &[&'static Script], as_functions: bool) -> Pipeline {

@@ -44,7 +44,7 @@ struct Waiting {
 }
 
 /// By a call of this function a new connection learns whether the server has functions: it is no step.
-const UNKNOWN_FUNCTION: &str = "evenkeel_unknown";
+const UNKNOWN_FUNCTION: &str = "no_such_function";
 
 impl Holds {
     pub(super) fn add(&self, direction: Direction, name: &str) -> Hold {
