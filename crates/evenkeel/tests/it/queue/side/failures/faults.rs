@@ -127,12 +127,12 @@ async fn job_is_not_started_when_its_lease_has_passed_by_the_own_clock() {
 async fn idle_consumer_ends_soon_during_an_outage() {
     in_time(async {
         let (rig, proxy, _keel, mail) = rig().await;
-        let sender = rig.mail().await;
         let desk = Desk::new();
+        let mut listening = proxy.hold(Direction::ToServer, "BZPOPMIN");
         let office = open(desk.consumer(&mail).drain(Duration::from_secs(3_600)));
-        let id = sender.now(&"a".to_owned()).await.unwrap();
-        assert_eq!(desk.done().await, "a");
-        ended(&sender, &id).await;
+        // Without a job: a consumer that lost the reply to a settlement rightly waits for its drain.
+        listening.reached().await.unwrap();
+        listening.release();
         proxy.refuse(true).await.unwrap();
         proxy.cut();
         for _ in 0..3 {
