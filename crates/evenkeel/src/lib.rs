@@ -297,6 +297,8 @@ mod tables;
 
 #[cfg(feature = "cache")]
 pub mod cache;
+#[cfg(feature = "cdc")]
+pub mod cdc;
 pub mod clock;
 pub mod codec;
 mod context;
