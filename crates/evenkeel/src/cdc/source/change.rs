@@ -22,7 +22,7 @@ impl fmt::Display for Table {
 /// What happened to a row, or to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A row was inserted.
+    /// A row was inserted. A source that polls returns this for every row that it finds, because it does not know what was there before.
     Insert,
     /// A row was changed.
     Update,
@@ -41,7 +41,8 @@ pub struct Change {
     pub table: Table,
     /// What happened.
     pub kind: Kind,
-    /// The row before, as far as the log has it. `None` for inserts, and where the log has no image of it.
+    /// The row before, as far as the log has it. `None` for inserts. For an update it has at least the columns of the primary key (or of the
+    /// replica identity): where a log leaves it out because they have not changed, the source fills them in from the row after.
     pub before: Option<Row>,
     /// The row after. A column that it leaves out has not changed. `None` for deletes.
     pub after: Option<Row>,

@@ -35,9 +35,9 @@ pub enum Barrier {
 
 /// A log of changes, read by one reader at a time.
 ///
-/// A reader calls [`start`](Self::start) once, then [`next`](Self::next) and [`barrier`](Self::barrier) until a call returns an error. After
-/// an error, and after any future of it was dropped before its end, it drops the source and starts another one from its checkpoint. So no
-/// method needs to be safe to cancel, and a source does not reconnect by itself.
+/// A reader calls [`start`](Self::start), then [`next`](Self::next) and [`barrier`](Self::barrier) until a call returns an error. After an
+/// error, and after any future of it was dropped before its end, it calls `start` again with its checkpoint. So no method needs to be safe
+/// to cancel, and a source does not reconnect by itself: `start` drops all that is left of an earlier start.
 ///
 /// **What a source must hold.** It returns groups (transactions) in the order of the log, whole, and again from a checkpoint on: each
 /// group whose commit is after the checkpoint is returned at least once. It never skips what it cannot read: that is
@@ -71,4 +71,9 @@ pub trait Source: Send {
     /// # Errors
     /// [`SourceError::Unavailable`]. Nothing is lost: the log is kept for longer.
     async fn confirm(&mut self, position: &Position) -> Result<(), SourceError>;
+
+    /// How long the reader waits after [`Event::Idle`] before it calls [`next`](Self::next) again. Zero for a source whose `next` waits.
+    fn idle_pause(&self) -> Duration {
+        Duration::ZERO
+    }
 }
