@@ -21,6 +21,8 @@ pub enum GapCause {
     SlotLost,
     /// The server says that events are missing in its log.
     Incident,
+    /// Rows were changed that the log does not name: `TRUNCATE`, a statement logged as text.
+    Unnamed,
 }
 
 impl GapCause {
@@ -35,6 +37,7 @@ impl GapCause {
             Self::AnchorMismatch => "anchor_mismatch",
             Self::SlotLost => "slot_lost",
             Self::Incident => "incident",
+            Self::Unnamed => "unnamed",
         }
     }
 }

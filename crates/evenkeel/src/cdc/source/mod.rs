@@ -1,15 +1,22 @@
 //! Where changes come from: the trait of sources, and what they give.
 //!
 //! A source reads the log of a database, or something that stands for one, from a position on. It knows nothing of rules, checkpoints or
-//! Redis. `value.rs` has rows and their values, `change.rs` the changes and events, `position.rs` what a checkpoint names.
+//! Redis. `value.rs` has rows and their values, `change.rs` the changes and events, `position.rs` what a checkpoint names. The sources:
+//! `poll.rs` reads a table again and again, `change_table.rs` a table that triggers of SQLite fill.
 
 mod change;
+#[cfg(feature = "sqlite")]
+mod change_table;
 mod error;
+mod poll;
 mod position;
 mod value;
 
 pub use change::{Change, Event, Kind, Table};
+#[cfg(feature = "sqlite")]
+pub use change_table::ChangeTable;
 pub use error::{Gap, GapCause, SourceError};
+pub use poll::Poll;
 pub use position::{Anchor, Checkpoint, Identity, Position, StartAt, Started};
 pub use value::{Row, Value};
 

@@ -8,7 +8,7 @@ use std::fmt;
 /// Within an epoch positions are compared by two numbers (number of the file and offset; LSN and 0; milliseconds and sequence). The text is
 /// what the source needs to go on from here (a set of GTIDs, say), and what people see. Between epochs only the epoch is compared: a later
 /// server's log may begin with smaller numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Counts the logs under one name: a new server, a reset log, a new slot is the next epoch.
     pub epoch: u64,
