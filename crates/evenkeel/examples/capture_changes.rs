@@ -15,7 +15,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 async fn name_of(names: &Cache<i64, String>, db: &SqlitePool, id: i64) -> Result<String, Box<dyn std::error::Error>> {
-    let load = |id: &i64| sqlx::query_scalar("SELECT name FROM users WHERE id = ?").bind(*id).fetch_optional(db);
+    let db = db.clone();
+    let load = |id: &i64| {
+        let query = sqlx::query_scalar("SELECT name FROM users WHERE id = ?").bind(*id);
+        async move { query.fetch_optional(&db).await }
+    };
     let name = names.get(&id, load).await?;
     Ok(name.map_or_else(|| "nobody".to_owned(), |name| name.to_string()))
 }

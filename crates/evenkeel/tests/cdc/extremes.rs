@@ -1,8 +1,8 @@
 //! Settings and arguments at their extremes.
 
-use crate::rig::{Calls, Rig, in_time, updated};
+use crate::rig::{Calls, Rig, in_time, updated, user};
 use evenkeel::cdc::CdcError;
-use evenkeel::cdc::source::{ChangeTable, Event, Poll, Source, StartAt};
+use evenkeel::cdc::source::{ChangeTable, Event, Poll, Row, Source, StartAt};
 use std::time::Duration;
 
 #[tokio::test]
@@ -82,4 +82,16 @@ async fn extreme_settings_of_sources_are_taken_or_refused() {
         }
     })
     .await;
+}
+
+#[test]
+fn extreme_rows_have_no_such_column() {
+    let long = "c".repeat(1 << 20);
+    let rows =
+        [Row::new([].into(), vec![]), Row::new(["id".into()].into(), vec![]), Row::new([].into(), vec![None; 3])];
+    for row in rows.into_iter().chain([user(1, "a@b")]) {
+        for column in ["", "\0", "i", "ids", &long] {
+            assert_eq!(row.get(column), None);
+        }
+    }
 }
