@@ -1,10 +1,13 @@
 //! What a change does, and when.
 
 use crate::rig::{Calls, Rig, change, in_time, updated, user};
+use evenkeel::Keel;
 use evenkeel::cache::Cache;
 use evenkeel::cdc::CdcError;
 use evenkeel::cdc::source::{Kind, Row, Value};
+use evenkeel::testing::TestClock;
 use std::convert::Infallible;
+use std::pin::pin;
 use std::time::Duration;
 
 async fn users(rig: &Rig) -> Cache<i64, String> {
@@ -67,6 +70,54 @@ async fn row_of_another_table_has_no_effect() {
         rig.log.commit([updated(2)]);
         rig.calls(&rig.log, &calls).run(rig.log.until_confirmed(2)).await.unwrap();
         assert_eq!(calls.ids(), [2]);
+    })
+    .await;
+}
+
+/// The log of a source that other tables fill is released.
+#[tokio::test]
+async fn changes_without_effects_are_saved_once_a_minute() {
+    in_time(async {
+        let clock = TestClock::default();
+        let rig = Rig::begun_with(Keel::builder().clock(clock.clock()).memory()).await;
+        rig.log.commit([change("orders", Kind::Insert, None, Some(user(1, "a@b")))]);
+        let capture = rig.calls(&rig.log, &Calls::default());
+        let mut run = pin!(capture.run(rig.log.until_confirmed(1)));
+        let mut seconds = 0;
+        // The pause is real, so that the database has time to answer before the clock moves on.
+        while tokio::time::timeout(Duration::from_millis(2), &mut run).await.is_err() {
+            clock.advance(Duration::from_secs(1));
+            seconds += 1;
+        }
+        assert!(seconds >= 60, "saved after {seconds} s");
+        assert_eq!(rig.checkpoint().await, "1");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn change_waits_while_its_visibility_cannot_be_asked() {
+    in_time(async {
+        let rig = Rig::begun().await;
+        let calls = Calls::default();
+        rig.log.set_known(false);
+        rig.log.commit([updated(1)]);
+        let story = async {
+            let waiting = loop {
+                let status = rig.admin().status().await.unwrap().unwrap();
+                if status.state == "waiting" {
+                    break status;
+                }
+                tokio::task::yield_now().await;
+            };
+            assert_eq!(waiting.cause.as_deref(), Some("the primary is away"));
+            assert_eq!(calls.ids(), [0_i64; 0]);
+            rig.log.set_known(true);
+            rig.log.until_confirmed(1).await;
+        };
+        rig.calls(&rig.log, &calls).run(story).await.unwrap();
+        assert_eq!(calls.ids(), [1]);
+        assert_eq!(rig.admin().status().await.unwrap().unwrap().state, "streaming");
     })
     .await;
 }

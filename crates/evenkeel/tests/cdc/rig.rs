@@ -46,6 +46,8 @@ struct Shared {
     groups: Mutex<Vec<Vec<Change>>>,
     identity: Mutex<String>,
     visible: watch::Sender<u64>,
+    /// Whether the visibility can be asked.
+    is_known: watch::Sender<bool>,
     asked: watch::Sender<u64>,
     started: watch::Sender<u64>,
     idle_at: watch::Sender<Option<u64>>,
@@ -58,6 +60,7 @@ impl Default for Log {
             groups: Mutex::default(),
             identity: Mutex::new("log 1".to_owned()),
             visible: watch::Sender::new(u64::MAX),
+            is_known: watch::Sender::new(true),
             asked: watch::Sender::new(0),
             started: watch::Sender::new(0),
             idle_at: watch::Sender::new(None),
@@ -75,6 +78,10 @@ impl Log {
     /// Only groups up to this one are visible.
     pub(crate) fn show_up_to(&self, group: u64) {
         self.0.visible.send_replace(group);
+    }
+
+    pub(crate) fn set_known(&self, is_known: bool) {
+        self.0.is_known.send_replace(is_known);
     }
 
     pub(crate) fn rename(&self, identity: &str) {
@@ -161,6 +168,9 @@ impl Source for Reading {
 
     async fn barrier(&mut self, position: &Position) -> Result<Barrier, SourceError> {
         self.log.0.asked.send_replace(position.order.0);
+        if !*self.log.0.is_known.borrow() {
+            return Ok(Barrier::Unknown("the primary is away".to_owned()));
+        }
         let is_visible = *self.log.0.visible.borrow() >= position.order.0;
         Ok(if is_visible { Barrier::Visible } else { Barrier::NotYet })
     }
@@ -205,7 +215,12 @@ pub(crate) struct Rig {
 impl Rig {
     /// A checkpoint at the beginning of the log exists already.
     pub(crate) async fn begun() -> Self {
-        let rig = Self::new().await;
+        Self::begun_with(Keel::memory()).await
+    }
+
+    /// The same with this keel.
+    pub(crate) async fn begun_with(keel: Keel) -> Self {
+        let rig = Self { keel, ..Self::new().await };
         let shutdown = rig.log.until_confirmed(0);
         rig.calls(&rig.log, &Calls::default()).run(shutdown).await.unwrap();
         rig
