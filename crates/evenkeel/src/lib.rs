@@ -41,6 +41,7 @@
 //! | limit how often something is done, over all instances | [`Keel::limit`](struct.Keel.html#method.limit), module [`limit`](limit/index.html) |
 //! | invalidate, enqueue and publish with a SQL transaction | [`Keel::begin`](struct.Keel.html#method.begin), module [`sql`](sql/index.html) |
 //! | carry out what a crash left undone, and publish messages | [`Keel::relay`](struct.Keel.html#method.relay), module [`sql::relay`](sql/relay/index.html) |
+//! | invalidate what others change in the database | [`Keel::cdc`](struct.Keel.html#method.cdc), module [`cdc`](cdc/index.html) |
 //! | let a received message take effect once | [`Keel::inbox`](struct.Keel.html#method.inbox), [`Inbox`](sql/struct.Inbox.html) |
 //! | keep invalidations while Redis is away | [`KeelBuilder::spool`](struct.KeelBuilder.html#method.spool), module [`spool`](spool/index.html) |
 //!
@@ -234,6 +235,11 @@
 //! # fn main() {}
 //! ```
 //!
+//! # Change capture
+//!
+//! Rows that no unit of work declares, changed by hand, by a migration or by another service, invalidate their cache entries: see the module
+//! [`cdc`](cdc/index.html).
+//!
 //! # Spool
 //!
 //! A bounded write-ahead file for invalidations that Redis could not take. The next process that opens the folder replays them.
@@ -275,6 +281,7 @@
 //! | `mysql` | the same on MySQL and MariaDB, and advisory locks; enables `sql` | 33 |
 //! | `postgres` | the same on PostgreSQL, and advisory locks; enables `sql` | 48 |
 //! | `sql` | the module `sql` without a database driver. Enable a database instead | |
+//! | `cdc` | `Keel::cdc` and the module `cdc`: change capture; enables `sql`, so enable a database, too | 0 |
 //! | `nats` | a sink that publishes outbox messages to NATS JetStream; enables `sql` | 30 |
 //! | `spool` | `KeelBuilder::spool` and the module `spool`: the bounded file for pending invalidations | 1 |
 //! | `tls` | TLS (`rediss://`) through rustls with the ring provider, which is compiled from C and assembly | 10 |
@@ -297,6 +304,18 @@ mod tables;
 
 #[cfg(feature = "cache")]
 pub mod cache;
+#[cfg(feature = "cdc")]
+#[cfg_attr(
+    not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+    allow(
+        dead_code,
+        unreachable_code,
+        unused_mut,
+        unused_variables,
+        reason = "without a database there is no value of a pool"
+    )
+)]
+pub mod cdc;
 pub mod clock;
 pub mod codec;
 mod context;

@@ -5,6 +5,7 @@
 
 mod apps;
 mod cache;
+mod cdc;
 mod id;
 mod limit;
 mod link;
@@ -32,10 +33,10 @@ pub struct Mutant {
 /// Every guard of every capability.
 #[must_use]
 pub fn all() -> Vec<Mutant> {
-    let [id, limit, link, process, spool, apps] =
-        [id::ROWS, limit::ROWS, link::ROWS, process::ROWS, spool::ROWS, apps::ROWS].map(|rows| [rows]);
+    let [cdc, id, limit, link, process, spool, apps] =
+        [cdc::ROWS, id::ROWS, limit::ROWS, link::ROWS, process::ROWS, spool::ROWS, apps::ROWS].map(|rows| [rows]);
     let [cache, queue, lock, sql, stream] = [cache::ROWS, queue::ROWS, lock::ROWS, sql::ROWS, stream::ROWS];
-    [cache, &id, &limit, &link, queue, lock, sql, &spool, stream, &process, &apps].concat().concat()
+    [cache, &cdc, &id, &limit, &link, queue, lock, sql, &spool, stream, &process, &apps].concat().concat()
 }
 
 const fn mutant(name: &'static str, removes: &'static str, test: &'static str) -> Mutant {

@@ -7,7 +7,8 @@ use crate::tidy::tree::File;
 /// Where the steps are, which users do not reach, and the files there that they do.
 const STEPS: &str = "crates/protocol/src/";
 const EXPORTED: [&str; 4] = ["limit/quota.rs", "lock/name.rs", "queue/job.rs", "retry_delay.rs"];
-const SUITES: &str = "crates/evenkeel/tests/it/";
+/// Where the suites are: in the binary `it`, or in one of their own.
+const SUITES: [&str; 2] = ["crates/evenkeel/tests/it/", "crates/evenkeel/tests/"];
 
 pub(crate) const RULE: Rule = Rule {
     name: "extremes",
@@ -63,7 +64,7 @@ const EXCEPTIONS: [(&str, &str); 16] = [
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let suites: Vec<(&str, String)> =
-        tree.rust().filter_map(|file| Some((area(file.path.strip_prefix(SUITES)?), suite(file)))).collect();
+        tree.rust().filter_map(|file| Some((area(of_suite(file)?), suite(file)))).collect();
     let mut findings = Vec::new();
     let mut used = [false; EXCEPTIONS.len()];
     let is_reached = |file: &File, inner: &str| !file.is_under(&[STEPS]) || EXPORTED.contains(&inner);
@@ -90,6 +91,11 @@ fn check(tree: &Tree) -> Vec<Finding> {
         findings.push(Finding::new("xtask/src/tidy/extremes.rs", 0, format!("the exception `{place}` is not used")));
     }
     findings
+}
+
+/// The path of a test file within its binary's folder, or beginning with the name of a binary of its own.
+fn of_suite(file: &File) -> Option<&str> {
+    SUITES.iter().find_map(|folder| file.path.strip_prefix(folder))
 }
 
 /// The code of a test file that belongs to a suite of extremes: the whole file, or its functions with `extreme` in their names.

@@ -8,6 +8,12 @@
 mod builder;
 #[cfg(feature = "cache")]
 mod cache;
+#[cfg(feature = "cdc")]
+#[cfg_attr(
+    not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
+    allow(unreachable_code, reason = "without a database there is no value of a pool")
+)]
+mod cdc;
 #[cfg(feature = "id")]
 mod id;
 #[cfg(feature = "limit")]

@@ -66,7 +66,7 @@ pub use outbox::{Message, WorkId};
 pub use relay::{Outbox, PassReport, Relay};
 pub(crate) use shared::Shared;
 pub use transaction::PoolTransaction;
-#[cfg(any(feature = "queue", feature = "id"))]
+#[cfg(any(feature = "queue", feature = "id", feature = "cdc"))]
 pub(crate) use transaction::Transaction;
 #[cfg(feature = "lock")]
 pub(crate) use transaction::close_if_over;

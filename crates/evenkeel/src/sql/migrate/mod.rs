@@ -40,6 +40,7 @@ const MIGRATIONS: &[(i64, &str, [&str; 3])] = &[
     migration!(10, "0010_streams"),
     migration!(11, "0011_json_times"),
     migration!(12, "0012_sequences"),
+    migration!(13, "0013_cdc"),
 ];
 
 /// How long a process waits for another one that migrates the library's tables.

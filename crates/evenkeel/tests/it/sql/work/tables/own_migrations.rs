@@ -75,7 +75,7 @@ async fn is_complete<DB: Sql>(pool: &Pool<DB>) {
         ("COUNT(*) FROM places WHERE room IS NULL", 1),
         ("COUNT(*) FROM goods_migrations WHERE success", 2),
         ("COUNT(*) FROM goods_migrations", 2),
-        ("COUNT(*) FROM evenkeel_migrations", 12),
+        ("COUNT(*) FROM evenkeel_migrations", 13),
         ("COUNT(*) FROM evenkeel_locks", 0),
     ] {
         let found = DB::number(&mut connection, &format!("SELECT {what}")).await.unwrap();

@@ -1,0 +1,3 @@
+//! Tests that need no server.
+
+mod model;
