@@ -7,6 +7,7 @@ mod histories;
 mod scripts;
 mod segments;
 mod side_by_side;
+mod soak;
 mod stories;
 mod threads;
 
