@@ -4,6 +4,7 @@ mod extremes;
 mod failures;
 mod foreign;
 mod histories;
+mod ranges;
 mod scripts;
 mod segments;
 mod side_by_side;
