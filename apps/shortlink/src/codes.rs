@@ -35,8 +35,13 @@ impl Key {
     /// Parses the output of [`Key::to_hex`]; `None` for anything else.
     #[must_use]
     pub fn from_hex(text: &str) -> Option<Self> {
-        let bytes: [u8; 32] = from_hex(text)?.try_into().ok()?;
-        Some(Self(bytes.into()))
+        Some(Self::from(<[u8; 32]>::try_from(from_hex(text)?).ok()?))
+    }
+}
+
+impl From<[u8; 32]> for Key {
+    fn from(bytes: [u8; 32]) -> Self {
+        Self(bytes.into())
     }
 }
 
