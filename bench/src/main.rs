@@ -7,7 +7,9 @@ mod cache;
 mod client;
 mod console;
 mod generator;
+mod id;
 mod info;
+mod limit;
 mod load;
 mod lock;
 mod outbox;
@@ -37,7 +39,8 @@ struct Arguments {
     #[arg(long, global = true)]
     quick: bool,
     /// Run only this part, without updating bench/RESULTS.md (cache: near, reads, misses, invalidations, batches, peers, flood, recovery;
-    /// queue: memory, sends, work, late, flood; shortlink: tiers, clicks; console: pages, polling; stream: rates, late, takeover, peers)
+    /// queue: memory, sends, work, late, flood; shortlink: tiers, clicks; console: pages, polling; stream: rates, late, takeover, peers;
+    /// id: snowflake, segments)
     #[arg(long, global = true, value_name = "PART")]
     only: Option<String>,
     /// Print one JSON object per row as it is measured
@@ -59,6 +62,10 @@ enum Bench {
     Shortlink,
     /// Streams: entries appended and handled, compared with plain Redis commands and other consumers; latency; take-over of a killed consumer
     Stream,
+    /// Ids: snowflake compared with its arithmetic limit and ferroid, sequences with INCR, both with an atomic increment
+    Id,
+    /// Limits: checks, and Redis's time for one, compared with INCR and EXPIRE
+    Limit,
     /// The console: time of each page with a million jobs; what open browsers cost Redis
     Console,
     /// The load generator, as a process of its own
@@ -84,6 +91,8 @@ fn main() -> Result<()> {
         Bench::Lock => lock::run(&plan, &mut keeper("lock")),
         Bench::Shortlink => shortlink::run(&plan, &mut keeper("shortlink")),
         Bench::Stream => stream::run(&plan, &mut keeper("stream")),
+        Bench::Id => id::run(&plan, &mut keeper("id")),
+        Bench::Limit => limit::run(&plan, &mut keeper("limit")),
         Bench::Console => console::run(&plan, &mut keeper("console")),
         Bench::Generate => generator::main(),
         Bench::Constant => shortlink::constant::main(),

@@ -1,5 +1,7 @@
 //! Keeps results in bench/RESULTS.md, one section per bench, with everything needed to doubt or repeat them.
 
+use crate::id;
+use crate::limit;
 use crate::lock;
 use crate::peer;
 use crate::queue;
@@ -98,6 +100,8 @@ fn conditions(bench: &str) -> String {
 fn versions(bench: &str) -> String {
     match bench {
         "queue" => queue::versions(),
+        "id" => id::versions(),
+        "limit" => limit::versions(),
         "lock" => lock::versions(),
         "stream" => stream::versions(),
         "console" => "none; each page is compared with its limit".to_owned(),

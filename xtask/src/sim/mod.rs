@@ -1,9 +1,9 @@
-//! `cargo xtask sim cache|queue|stream|sequences|outbox|units|lock|robustness`: long simulations under faults. Each prints its counts, and fails
-//! on any violation. `sim api` sends random requests to the programs.
+//! `cargo xtask sim cache|queue|stream|sequences|outbox|units|lock|ids|robustness`: long simulations under faults. Each prints its counts, and
+//! fails on any violation. `sim api` sends random requests to the programs.
 //!
 //! Each other simulation is a test of the library (`cache::histories`, `cache::schedules`, `cache::reads::staleness::mixed`, `queue::side::killed`,
 //! `stream::killed`, `stream::side::sequences`, `sql::sim`, `sql::outages`, `lock::histories`,
-//! `robustness`), of which every test run executes a short form. This task runs it for any number of seeds, jobs, entries or transactions.
+//! `id::soak`, `robustness`), of which every test run executes a short form. This task runs it for any number of seeds, jobs, entries or transactions.
 
 mod api;
 mod summaries;
@@ -15,8 +15,8 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use summaries::{
-    cache_summary, eventual_summary, lock_summary, mixed_summary, outbox_summary, queue_summary, robustness_summary,
-    schedules_summary, sequence_summary, stream_summary, units_summary,
+    cache_summary, eventual_summary, ids_summary, lock_summary, mixed_summary, outbox_summary, queue_summary,
+    robustness_summary, schedules_summary, sequence_summary, stream_summary, units_summary,
 };
 
 const CACHE: &str = "cache::histories::long_run";
@@ -35,6 +35,9 @@ const OUTBOX: &str = "sql::sim::{}::long_run";
 const TRANSACTIONS: &str = "EVENKEEL_SIM_OUTBOX";
 /// `{}` is the database.
 const UNITS: &str = "sql::outages::{}::long_run";
+const IDS: &str = "id::soak::long_run";
+/// The seed and the number of ids.
+const IDS_PLAN: &str = "EVENKEEL_SIM_IDS";
 const ROBUSTNESS: &str = "robustness::long_run";
 const PLAN: &str = "EVENKEEL_SIM_ROBUSTNESS";
 const ROBUSTNESS_TABLE: &str = "| kind | capability | rounds | calls | accepted | refused | misbehaviors | checks | violations |\n\
@@ -153,6 +156,21 @@ enum Name {
         #[arg(long)]
         json: bool,
     },
+    /// Check that no id is issued twice, of all ids of four processes that end and start while leases end and the store's clock is set
+    Ids {
+        /// Number of ids
+        #[arg(long, default_value_t = 1_000_000_000)]
+        ids: u64,
+        /// Seed of the steps
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Build with optimizations
+        #[arg(long)]
+        release: bool,
+        /// Print the counts as one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Check that random misuse fails only its own call: parameters at their extremes, hostile user code, large values next to small ones,
     /// operators' calls before and after a flush of Redis, and foreign values under our keys
     Robustness {
@@ -208,6 +226,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             }
             let scale = format!("{entries} {keys} {} {}", u8::from(*flush), u8::from(*registered));
             play(&suite(STREAM, *release)?, STREAM, (ENTRIES, &scale), *json, stream_summary)
+        }
+        Name::Ids { ids, seed, release, json } => {
+            if *ids == 0 {
+                bail!("--ids must be at least 1");
+            }
+            play(&suite(IDS, *release)?, IDS, (IDS_PLAN, &format!("{seed} {ids}")), *json, ids_summary)
         }
         Name::Robustness { only, rounds, minutes, seed, json } => {
             if *rounds == 0 || *minutes == Some(0) {

@@ -266,6 +266,22 @@ pub(super) fn cache_summary(row: &Value) -> String {
     )
 }
 
+/// The counts of a soak of ids.
+pub(super) fn ids_summary(row: &Value) -> String {
+    let number = |name: &str| row[name].as_u64().unwrap_or(0);
+    format!(
+        "{} ids in {} ranges, seed {}: {} issued twice; {} generators, {} of them ended, {} clock steps, {} times all leases ended",
+        number("ids"),
+        number("ranges"),
+        number("ids_seed"),
+        number("doubled"),
+        number("generators"),
+        number("ended"),
+        number("clock_steps"),
+        number("lapses"),
+    )
+}
+
 /// What one suite of misuse tried, as the line of a table.
 pub(super) fn robustness_summary(row: &Value) -> String {
     let number = |name: &str| row[name].as_u64().unwrap_or(0);

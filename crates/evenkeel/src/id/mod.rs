@@ -23,7 +23,8 @@
 //!
 //! * [`Snowflake`] — the generator, from [`Keel::snowflake`](crate::Keel::snowflake); [`Layout`] — how many bits are time, worker and
 //!   sequence number; [`Id`] — a text in JSON.
-//! * `Segments`, from `Keel::segments` (with a database's feature) — consecutive numbers, in blocks that a database has committed.
+//! * `Segments`, from `Keel::segments` (with a database's feature) — consecutive numbers, in blocks that a database has committed
+//!   (and Redis hands out, if `via_redis` says so).
 //! * [`Alphabet`] — numbers in Base62 and Base58; [`Shuffle`] — a keyed permutation, so that codes made from numbers cannot be enumerated.
 //!
 //! docs/spec/id.md specifies the protocol; the crate `evenkeel-protocol` has its atomic steps, their model and their scripts. The modules of

@@ -12,7 +12,7 @@ pub mod scripts {
     scripts! {
         /// All scripts, to be loaded on every epoch.
         pub const SCRIPTS in "", "steps/";
-        library "id" of ["scope"];
+        library "id" of ["scope", "range"];
 
         // Rejected as a whole by a Redis server that is out of memory: a new row may be needed.
         pub(crate) static ACQUIRE = "worker_acquire-2", "", ["scope"];
@@ -20,6 +20,8 @@ pub mod scripts {
         pub(crate) static EXTEND = "worker_extend-2", "allow-oom", ["scope"];
         pub(crate) static RELEASE = "worker_release-2", "allow-oom", ["scope"];
         pub(crate) static RAISE = "witness_raise-1", "allow-oom", [];
+        pub(crate) static TAKE = "range_take-2", "allow-oom", ["range"];
+        pub(crate) static LOAD = "range_load-2", "allow-oom", ["range"];
     }
 }
 

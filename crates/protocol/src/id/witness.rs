@@ -1,10 +1,12 @@
-//! [`Sequence`]: a witness of what a database has committed. It notices a database that was restored from an older state.
+//! [`Sequence`]: a witness of what a database has committed, which notices a database that was restored from an older state; and the range of
+//! numbers that the store hands out.
 
 use super::backend::checked_name;
 use super::error::IdError;
 use crate::step::{Backend, Place};
 use evenkeel_link::Link;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A store of witnesses, which runs the steps. Cheap to clone.
@@ -13,6 +15,9 @@ pub type WitnessBackend = Backend<Sequence>;
 /// The numbers above this are not issued: scripts compute with 53 bits.
 pub const NUMBER_MAX: u64 = (1 << 53) - 1;
 
+const WITNESS: &str = ":witness";
+const RANGE: &str = ":range";
+
 /// The witness of a sequence. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence {
@@ -20,9 +25,14 @@ pub struct Sequence {
     key: Arc<str>,
 }
 
-/// The end of the highest block that was used; 0 if there is none.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Witness(pub(crate) u64);
+/// What the store has of a sequence.
+#[derive(Clone, Debug, Default)]
+pub struct Witness {
+    /// The end of the highest block that was used; 0 if there is none.
+    pub(crate) end: u64,
+    /// What it hands out.
+    pub(crate) range: Range<u64>,
+}
 
 impl Sequence {
     /// The sequence called `name` in the namespace `prefix`.
@@ -31,13 +41,18 @@ impl Sequence {
     /// [`IdError::Invalid`] unless the name has 1 to 64 letters, digits, `-`, `_` or `.`.
     pub fn new(prefix: &str, name: &str) -> Result<Self, IdError> {
         let name = checked_name("sequence", name)?;
-        Ok(Self { key: format!("{{{prefix}:i:{name}}}:witness").into(), name })
+        Ok(Self { key: format!("{{{prefix}:i:{name}}}{WITNESS}").into(), name })
     }
 
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The key of the range that the store hands out.
+    pub(crate) fn range(&self) -> String {
+        format!("{}{RANGE}", self.key.trim_end_matches(WITNESS))
     }
 }
 

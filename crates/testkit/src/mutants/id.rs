@@ -112,6 +112,46 @@ pub(super) const ROWS: &[Mutant] = &[
         "hermetic::models::id::witness_refuses_blocks_below_a_used_one",
     ),
     mutant(
+        "id_range_tag",
+        "A promoted replica hands out numbers again that its primary has handed out.",
+        "id::ranges::range_of_another_server_is_not_handed_out",
+    ),
+    mutant(
+        "id_range_history",
+        "A server that was demoted and promoted again hands out numbers again that it has handed out before.",
+        "id::ranges::range_that_came_back_with_another_history_is_not_handed_out",
+    ),
+    mutant(
+        "id_range_rises",
+        "The numbers of a process fall when it takes from a range after it took a block of its own.",
+        "id::scripts::numbers_below_the_least_are_left_out",
+    ),
+    mutant(
+        "id_range_above_witness",
+        "A database that was restored from an older state lets Redis hand its numbers out again.",
+        "id::scripts::range_below_the_witness_is_refused",
+    ),
+    mutant(
+        "id_range_used_up",
+        "Processes that load at the same time replace each other's ranges and waste them.",
+        "id::scripts::range_that_is_not_used_up_is_not_replaced",
+    ),
+    mutant(
+        "model_id_range_rises",
+        "The numbers of a process fall when it takes from a range after it took a block of its own.",
+        "hermetic::models::id::numbers_below_the_least_are_left_out",
+    ),
+    mutant(
+        "model_id_range_above_witness",
+        "A database that was restored from an older state lets the store hand its numbers out again.",
+        "hermetic::models::id::range_below_the_witness_is_refused",
+    ),
+    mutant(
+        "model_id_range_used_up",
+        "Processes that load at the same time replace each other's ranges and waste them.",
+        "hermetic::models::id::range_that_is_not_used_up_is_not_replaced",
+    ),
+    mutant(
         "id_reserved_end",
         "A process issues ids beyond its reserved time, which another one may have.",
         "id::stories::memory::ids_end_with_the_reserved_time",

@@ -12,11 +12,11 @@ use buffer::{Block, Buffer};
 use evenkeel_link::clock::Clock;
 use evenkeel_link::support::guard;
 use evenkeel_protocol::id::error::IdError;
-use evenkeel_protocol::id::steps::{Below, Raise};
+use evenkeel_protocol::id::steps::{Below, Load, Loaded, Raise, Take};
 use evenkeel_protocol::id::{Sequence, WitnessBackend};
 use parking_lot::Mutex;
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 use std::time::Duration;
 use table::Table;
@@ -26,6 +26,8 @@ use tokio::sync::watch;
 const JUMP: u64 = 1 << 20;
 /// The pause after a fetch that failed.
 const RETRY: Duration = Duration::from_millis(200);
+/// How many blocks a range has that the store hands out.
+const BLOCKS: u64 = 16;
 /// How many blocks a fetch takes before it gives up: other processes may be faster each time.
 const ATTEMPTS: usize = 16;
 
@@ -45,6 +47,8 @@ struct Inner {
     witness: WitnessBackend,
     clock: Clock,
     wait: Duration,
+    /// The store hands out the blocks of a range.
+    is_shared: bool,
     buffer: Mutex<Buffer>,
     /// Counts fetches that are over.
     fetches: watch::Sender<u64>,
@@ -61,10 +65,11 @@ impl Segments {
         clock: Clock,
         counts: RangeInclusive<u64>,
         wait: Duration,
+        is_shared: bool,
     ) -> Self {
         let buffer = Mutex::new(Buffer::new(counts, clock.now()));
         let (fetches, failure, metrics) = (watch::Sender::new(0), Mutex::default(), SegmentMetrics::register());
-        Self(Arc::new(Inner { sequence, table, witness, clock, wait, buffer, fetches, failure, metrics }))
+        Self(Arc::new(Inner { sequence, table, witness, clock, wait, is_shared, buffer, fetches, failure, metrics }))
     }
 
     /// The next number. The next block is fetched in the background when half of one is used; a caller waits if both are used up. Dropping this
@@ -143,8 +148,48 @@ impl Drop for Fetching {
 }
 
 impl Inner {
-    /// Takes blocks until one may be used.
     async fn fetch(&self, count: u64) -> Result<Block, IdError> {
+        if self.is_shared {
+            match self.fetch_shared(count).await {
+                Err(IdError::Link(error)) => {
+                    tracing::debug!(sequence = self.sequence.name(), %error, "the store hands out no block of numbers");
+                }
+                done => return done,
+            }
+        }
+        self.fetch_own(count).await
+    }
+
+    /// Takes a block of the range that the store hands out, or gives it a range.
+    async fn fetch_shared(&self, count: u64) -> Result<Block, IdError> {
+        let of_range = |numbers: Range<u64>| Block { from: numbers.start, until: numbers.end };
+        for _ in 0..ATTEMPTS {
+            let least = self.buffer.lock().end();
+            if let Some(numbers) = self.witness.run(&self.sequence, &Take { count, least }).await? {
+                self.metrics.used.increment(1);
+                return Ok(of_range(numbers));
+            }
+            let until = self.table.take(self.sequence.name(), count.saturating_mul(BLOCKS)).await?;
+            let from = until.saturating_sub(count.saturating_mul(BLOCKS));
+            // Sent once. Without a reply the store may hand the range out, so this process uses no number of it.
+            let highest = match self.witness.run(&self.sequence, &Load { from, until, count }).await? {
+                Loaded::Taken(numbers) if numbers.start >= least => {
+                    self.metrics.used.increment(1);
+                    return Ok(of_range(numbers));
+                }
+                // The database was restored, and the witness is gone.
+                Loaded::Taken(_) => least,
+                Loaded::Occupied => continue,
+                Loaded::Below(Below { witness }) => witness,
+            };
+            self.metrics.discarded.increment(1);
+            self.go_on_above(highest, until).await?;
+        }
+        Err(self.is_outrun())
+    }
+
+    /// Takes blocks until one may be used.
+    async fn fetch_own(&self, count: u64) -> Result<Block, IdError> {
         for _ in 0..ATTEMPTS {
             let until = self.table.take(self.sequence.name(), count).await?;
             let block = Block { from: until.saturating_sub(count), until };
@@ -159,10 +204,14 @@ impl Inner {
                 }
             }
         }
-        Err(IdError::Invalid(format!(
+        Err(self.is_outrun())
+    }
+
+    fn is_outrun(&self) -> IdError {
+        IdError::Invalid(format!(
             "sequence {:?}: each of {ATTEMPTS} blocks was below one that another process has used; use larger blocks",
             self.sequence.name()
-        )))
+        ))
     }
 
     /// The end of the blocks that were used, if this block is below it.

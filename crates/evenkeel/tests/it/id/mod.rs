@@ -4,9 +4,11 @@ mod extremes;
 mod failures;
 mod foreign;
 mod histories;
+mod ranges;
 mod scripts;
 mod segments;
 mod side_by_side;
+mod soak;
 mod stories;
 mod threads;
 

@@ -3,11 +3,13 @@
 mod acquire;
 mod extend;
 mod raise;
+mod range;
 mod release;
 
 pub use acquire::Acquire;
 pub use extend::Extend;
 pub use raise::{Below, Raise};
+pub use range::{Load, Loaded, Take};
 pub use release::Release;
 
 /// What the files of the steps use.

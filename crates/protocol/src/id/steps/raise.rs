@@ -45,10 +45,10 @@ impl Step<Sequence> for Raise {
     }
 
     fn apply(&self, witness: &mut Witness, _: u64) -> Result<Result<(), Below>, IdError> {
-        if self.from < witness.0 && guard("model_id_witness_refuses") {
-            return Ok(Err(Below { witness: witness.0 }));
+        if self.from < witness.end && guard("model_id_witness_refuses") {
+            return Ok(Err(Below { witness: witness.end }));
         }
-        witness.0 = self.until;
+        witness.end = self.until;
         Ok(Ok(()))
     }
 }

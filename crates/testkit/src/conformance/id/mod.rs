@@ -1,11 +1,13 @@
 //! The suite of worker ids and reserved time: docs/spec/id.md as tests.
 
+mod ranges;
 mod rig;
 pub mod side_by_side;
 mod times;
 mod witness;
 mod workers;
 
+pub use ranges::*;
 pub use rig::{Rig, SETTINGS, owner};
 pub use times::*;
 pub use witness::*;
@@ -26,6 +28,10 @@ macro_rules! id_suite {
             clock_set_back_does_not_stop_reservations, reserved_time_only_grows, clocks_an_hour_apart_reserve_nothing,
             // witness
             witness_refuses_blocks_below_a_used_one, witness_compares_the_largest_numbers,
+            // ranges
+            range_is_handed_out_until_it_is_used_up, range_below_the_witness_is_refused,
+            range_that_is_not_used_up_is_not_replaced, numbers_below_the_least_are_left_out,
+            largest_numbers_of_ranges_are_exact,
         );
     };
     ($rig:path: $($name:ident),* $(,)?) => {

@@ -1,5 +1,5 @@
 //! Reserved time as a model that a checker explores completely: one worker id, owners that are paused anywhere, and a store that is once replaced
-//! by a copy of an earlier time, with a clock that is behind.
+//! by a copy of an earlier time, with a clock that is behind, or whose clock is once set forward or back.
 //!
 //! This is the protocol of docs/spec/id.md, not the code. With all rules no schedule issues an id twice; without any of them, one does.
 
@@ -13,6 +13,8 @@ const END: u8 = 7;
 const LEASE: u8 = 3;
 const AHEAD: u8 = 2;
 const MARGIN: u8 = 1;
+/// By how much the store's clock is set.
+const SKEWS: [i8; 4] = [-6, -3, 3, 6];
 
 /// A rule that can be taken out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +23,7 @@ enum Rule {
     AboveForgotten,
     /// The same, without the margin for a clock that is behind.
     Margin,
-    /// A new owner begins above anything but now.
+    /// A new owner begins above all time that the store remembers as reserved, not only above now and what may have been forgotten.
     AboveReserved,
     /// Only the owner extends.
     Owner,
@@ -33,8 +35,18 @@ enum Rule {
     Seen,
 }
 
+/// What happens to the store, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// A replica is promoted that has forgotten the latest steps.
+    Promotion,
+    /// Its clock is set; its history is unbroken.
+    ClockStep,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct System {
+    fault: Fault,
     without: Option<Rule>,
 }
 
@@ -53,16 +65,18 @@ struct Owner {
     until: u8,
     /// What a reply under way says.
     reply: Option<u8>,
+    is_released: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     now: u8,
-    /// By how much the store's clock is behind.
-    behind: u8,
+    /// By how much the store's clock is ahead, or behind if it is negative.
+    skew: i8,
     store: Store,
     copy: Option<Store>,
-    was_promoted: bool,
+    /// The fault has happened.
+    is_over: bool,
     owners: [Option<Owner>; OWNERS],
     /// The ids that each owner has issued, one per tick.
     issued: [u32; OWNERS],
@@ -77,12 +91,25 @@ enum Step {
     Promote {
         behind: u8,
     },
+    /// The store's clock is set, by any number of ticks: its history is unbroken.
+    Set {
+        skew: i8,
+    },
     Acquire(usize),
     /// The store extends; its reply is under way.
     Extend(usize),
     Reply(usize),
+    /// The lease ends; what the owner has seen reserved stays its own.
+    Release(usize),
     /// Everything that the owner may issue is issued: issuing less proves less.
     Issue(usize),
+}
+
+impl State {
+    /// What the store's clock shows.
+    fn store_now(&self) -> u8 {
+        self.now.saturating_add_signed(self.skew)
+    }
 }
 
 impl System {
@@ -95,7 +122,7 @@ impl System {
     }
 
     fn acquire(self, state: &mut State, owner: usize) -> bool {
-        let now = state.now - state.behind;
+        let now = state.store_now();
         if state.owners[owner].is_some() || state.store.owner.is_some() && state.store.lease > now {
             return false;
         }
@@ -103,19 +130,20 @@ impl System {
         if self.has(Rule::AboveReserved) {
             from = from.max(state.store.until);
         }
-        if self.has(Rule::AboveForgotten) && self.has(Rule::AboveReserved) {
+        if self.has(Rule::AboveForgotten) {
             let margin = if self.has(Rule::Margin) { MARGIN } else { 0 };
             from = from.max(now + self.ahead(owner) + margin);
         }
         state.store = Store { owner: Some(owner), lease: now + LEASE, until: from };
-        state.owners[owner] = Some(Owner { from, until: from, reply: None });
+        state.owners[owner] = Some(Owner { from, until: from, reply: None, is_released: false });
         true
     }
 
     fn extend(self, state: &mut State, owner: usize) -> bool {
-        let now = state.now - state.behind;
+        let now = state.store_now();
         let Some(own) = &mut state.owners[owner] else { return false };
-        if own.reply.is_some() || self.has(Rule::Owner) && state.store.owner != Some(owner) {
+        // A release waits for the extension before it, and none follows.
+        if own.reply.is_some() || own.is_released || self.has(Rule::Owner) && state.store.owner != Some(owner) {
             return false;
         }
         // A successor has reserved nothing within the margin after its acquisition, so a clock that is behind changes nothing here.
@@ -143,10 +171,10 @@ impl Model for System {
     fn init_states(&self) -> Vec<State> {
         vec![State {
             now: MARGIN,
-            behind: 0,
+            skew: 0,
             store: Store { owner: None, lease: 0, until: 0 },
             copy: None,
-            was_promoted: false,
+            is_over: false,
             owners: [const { None }; OWNERS],
             issued: [0; OWNERS],
         }]
@@ -156,11 +184,20 @@ impl Model for System {
         if state.now < END {
             steps.push(Step::Pass);
         }
-        if !state.was_promoted {
-            steps.extend([Step::Copy, Step::Promote { behind: 0 }, Step::Promote { behind: MARGIN }]);
+        match self.fault {
+            _ if state.is_over => {}
+            Fault::Promotion => {
+                steps.extend([Step::Copy, Step::Promote { behind: 0 }, Step::Promote { behind: MARGIN }]);
+            }
+            Fault::ClockStep => steps.extend(SKEWS.map(|skew| Step::Set { skew })),
         }
-        for owner in 0..OWNERS {
+        // Two owners and releases show what a clock step does, three owners what a promotion does.
+        let is_stepped = self.fault == Fault::ClockStep;
+        for owner in 0..if is_stepped { 2 } else { OWNERS } {
             steps.extend([Step::Acquire, Step::Extend, Step::Reply, Step::Issue].map(|step| step(owner)));
+            if is_stepped {
+                steps.push(Step::Release(owner));
+            }
         }
     }
 
@@ -174,7 +211,11 @@ impl Model for System {
             Step::Copy => next.copy.replace(state.store.clone()).is_none(),
             Step::Promote { behind } => {
                 next.store = next.copy.take()?;
-                (next.behind, next.was_promoted) = (behind, true);
+                (next.skew, next.is_over) = (-behind.cast_signed(), true);
+                true
+            }
+            Step::Set { skew } => {
+                (next.skew, next.is_over) = (skew, true);
                 true
             }
             Step::Acquire(owner) => self.acquire(&mut next, owner),
@@ -183,6 +224,14 @@ impl Model for System {
                 let own = next.owners[owner].as_mut()?;
                 let until = own.reply.take()?;
                 own.until = own.until.max(until);
+                true
+            }
+            Step::Release(owner) => {
+                let own = next.owners[owner].as_mut().filter(|own| own.reply.is_none())?;
+                own.is_released = true;
+                if state.store.owner == Some(owner) {
+                    next.store.lease = next.store.lease.min(state.store_now());
+                }
                 true
             }
             Step::Issue(owner) => self.issue(&mut next, owner),
@@ -207,8 +256,8 @@ fn overlaps(state: &State) -> bool {
 }
 
 /// Whether some schedule issues an id twice. (Two owners can issue in some schedule, else the model would prove nothing.)
-fn repeats(without: Option<Rule>) -> bool {
-    let checker = System { without }.checker().spawn_bfs().join();
+fn repeats(fault: Fault, without: Option<Rule>) -> bool {
+    let checker = System { fault, without }.checker().spawn_bfs().join();
     let repeated = checker.discovery(NONE_TWICE).is_some();
     assert!(repeated || checker.discovery(TWO_ISSUE).is_some(), "no schedule makes progress");
     repeated
@@ -216,43 +265,45 @@ fn repeats(without: Option<Rule>) -> bool {
 
 #[test]
 fn all_rules_of_reserved_time_repeat_no_id() {
-    assert!(!repeats(None));
+    assert!(!repeats(Fault::Promotion, None));
+    assert!(!repeats(Fault::ClockStep, None));
 }
 
 /// To begin above what the store remembers is not enough: a promoted replica has forgotten an acquisition, and gives the worker id away again.
 #[test]
 fn new_owner_just_above_remembered_time_repeats_an_id() {
-    assert!(repeats(Some(Rule::AboveForgotten)));
+    assert!(repeats(Fault::Promotion, Some(Rule::AboveForgotten)));
 }
 
 #[test]
 fn clock_behind_without_a_margin_repeats_an_id() {
-    assert!(repeats(Some(Rule::Margin)));
+    assert!(repeats(Fault::Promotion, Some(Rule::Margin)));
 }
 
+/// A clock that is set back shows a time that was reserved before: a distance from now does not help.
 #[test]
-fn new_owner_from_now_repeats_an_id() {
-    assert!(repeats(Some(Rule::AboveReserved)));
+fn new_owner_at_a_distance_from_now_repeats_an_id_after_a_clock_step() {
+    assert!(repeats(Fault::ClockStep, Some(Rule::AboveReserved)));
 }
 
 #[test]
 fn extension_by_a_superseded_owner_repeats_an_id() {
-    assert!(repeats(Some(Rule::Owner)));
+    assert!(repeats(Fault::Promotion, Some(Rule::Owner)));
 }
 
 /// A promoted replica has forgotten the successor of an owner, which goes on.
 #[test]
 fn extension_of_a_lease_that_is_over_repeats_an_id() {
-    assert!(repeats(Some(Rule::Lease)));
+    assert!(repeats(Fault::Promotion, Some(Rule::Lease)));
 }
 
 /// The settings are stored per scope, because two programs with different ones repeat ids when the store forgets.
 #[test]
 fn two_lengths_of_reserved_time_repeat_an_id() {
-    assert!(repeats(Some(Rule::OneAhead)));
+    assert!(repeats(Fault::Promotion, Some(Rule::OneAhead)));
 }
 
 #[test]
 fn owner_beyond_its_reserved_time_repeats_an_id() {
-    assert!(repeats(Some(Rule::Seen)));
+    assert!(repeats(Fault::Promotion, Some(Rule::Seen)));
 }

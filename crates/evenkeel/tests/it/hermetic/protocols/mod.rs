@@ -2,7 +2,9 @@
 
 mod cache;
 mod id;
+mod limit;
 mod lock;
+mod ranges;
 mod redlock;
 mod rw;
 mod sequence;

@@ -1,0 +1,4 @@
+//! Limits as models: the buckets of several levels, and a sliding window.
+
+mod rate;
+mod window;
