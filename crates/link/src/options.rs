@@ -98,13 +98,15 @@ impl LinkOptions {
             return wrong("`connections` must be between 1 and 64");
         }
         if self.in_flight_max == 0 || self.silent_timeouts_max == 0 {
-            return wrong("`in_flight_max` and `silent_timeouts_max` must be at least 1");
+            return wrong("`in_flight_max` and `silent_timeouts_max` must be 1 or more; there is no upper limit");
         }
         if [self.connect_timeout, self.response_timeout, self.heartbeat]
             .iter()
             .any(|span| *span < Duration::from_millis(10))
         {
-            return wrong("time-outs and the heartbeat must be at least 10 ms");
+            return wrong(
+                "`connect_timeout`, `response_timeout` and `heartbeat` must be 10 ms or more; there is no upper limit",
+            );
         }
         Ok(())
     }

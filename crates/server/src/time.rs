@@ -46,14 +46,20 @@ pub(crate) fn read_span(text: &str) -> Result<u64, String> {
     number.checked_mul(unit_ms).ok_or_else(|| "the time span is too long".to_owned())
 }
 
-/// Parses `2026-11-21T18:00:00Z` (with any offset) or Unix milliseconds, and returns Unix milliseconds.
+/// Parses `2026-11-21T18:00:00Z` (with any offset) or Unix milliseconds, and returns Unix milliseconds. A time before 1970 is rejected, as by the
+/// API and in JSON rows: no program means it.
 pub(crate) fn read_time(text: &str) -> Result<u64, String> {
     let invalid = || "use a time with its offset, for example 2026-11-21T18:00:00Z".to_owned();
-    if let Ok(ms) = text.parse::<u64>() {
-        return Ok(ms);
+    let ms = match text.parse::<i128>() {
+        Ok(ms) => ms,
+        Err(_) => text.parse::<Timestamp>().map_err(|_| invalid())?.as_millisecond().into(),
+    };
+    if ms < 0 {
+        return Err(
+            "the time is before 1970; use 1970-01-01T00:00:00Z or a later one, and omit the option for now".to_owned()
+        );
     }
-    let time: Timestamp = text.parse().map_err(|_| invalid())?;
-    u64::try_from(time.as_millisecond()).map_err(|_| invalid())
+    u64::try_from(ms).map_err(|_| "the time is too far in the future; is it in milliseconds?".to_owned())
 }
 
 /// The end of a pause of this span, the value of `--for`; `None`: until resumed.
@@ -110,7 +116,11 @@ mod tests {
         assert_eq!(read_time("2026-11-21T18:00:00Z"), read_time("2026-11-21T19:00:00+01:00"));
         assert_eq!(read_time("2026-11-21T18:00:00.250Z").map(text), Ok("2026-11-21T18:00:00.250Z".to_owned()));
         assert_eq!(read_time("0"), Ok(0));
-        assert!(["yesterday", "2026-11-21", "1960-01-01T00:00:00Z"].map(read_time).iter().all(Result::is_err));
+        assert!(["yesterday", "2026-11-21", ""].map(read_time).iter().all(Result::is_err));
+        for early in ["1969-12-31T23:59:59.999Z", "1970-01-01T00:00:00+01:00", "-5"] {
+            assert!(read_time(early).is_err_and(|reason| reason.contains("before 1970")), "{early}");
+        }
+        assert!(read_time("18446744073709551616").is_err_and(|reason| reason.contains("too far")));
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! * [`fleet`] — instances of a service that start at the same time.
 //! * [`schema`] — the tables of a database as text, and those of an older version of the library.
 //! * [`Door`] — a server's address that can be closed and opened.
+//! * [`texts`] — requests with texts that databases treat differently.
 //! * [`browser`] — headless Chromium for pages.
 //! * [`Collector`] — receives the spans that a program exports.
 //! * [`CommandTrace`] — the commands that a Redis executed, to count round trips.
@@ -36,6 +37,7 @@ pub mod process;
 pub mod proxy;
 pub mod schema;
 pub mod servers;
+pub mod texts;
 mod trace;
 
 pub use collector::{Collector, ExportedSpan};

@@ -36,7 +36,7 @@ pub use metrics::{HttpMetrics, RouteGroup, install as install_metrics, run_upkee
 pub use metrics_page::{METRICS_PAGE, MetricRow, metric_rows};
 pub use pages::{asset, forms, site};
 pub use problems::{FieldError, Kind, Problem};
-pub use requests::{Form, Host, InvalidInput, JsonBody, OwnAddress, Query, ShortId, X_SHORT_ID, whole_number};
+pub use requests::{Form, Host, JsonBody, OwnAddress, Query, ShortId, X_SHORT_ID, whole_number};
 pub use sql::{DatabaseUrl, DatabaseUrlError, is_unreachable};
 pub use startup::{
     Fallback, FileLock, Outage, Settings, Started, Startup, StartupOptions, StatusNote, explain_unavailable, program,

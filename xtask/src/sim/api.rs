@@ -7,6 +7,7 @@
 use crate::shell::{self, cargo};
 use crate::test::Park;
 use anyhow::{Context, Result, bail};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -39,16 +40,20 @@ struct Service {
 }
 
 impl Service {
-    /// Starts a program that prints its address when it listens.
+    /// Starts a program that prints its address when it listens. What it logs is in a file of the target folder, for a look after a failed check.
     fn start(program: &Path, arguments: &[&str]) -> Result<Self> {
+        let name = program.file_name().context("a program has a name")?.to_string_lossy().into_owned();
+        let log = shell::target()?.join(format!("sim-api-{name}.log"));
+        let file = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        println!("its log: {}", log.display());
         let mut command = Command::new(program);
-        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(arguments).stdout(Stdio::piped()).stderr(file);
         let mut child = command.spawn().with_context(|| format!("`{}` could not be started", shell::line(&command)))?;
         let mut first = String::new();
         BufReader::new(child.stdout.take().context("its output is piped")?).read_line(&mut first)?;
         match first.trim_end().strip_prefix("listening on ") {
             Some(address) => Ok(Self { child, address: address.to_owned() }),
-            None => bail!("`{}` does not listen: {first}", shell::line(&command)),
+            None => bail!("`{}` does not listen: {first}, see {}", shell::line(&command), log.display()),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::service::Service;
 use axum::extract::FromRef;
 use metrics_exporter_prometheus::PrometheusHandle;
 use std::time::Duration;
-use web::{InvalidInput, Kind, OwnAddress};
+use web::OwnAddress;
 
 /// The state of the handlers. Cheap to clone.
 #[derive(Clone)]
@@ -23,8 +23,4 @@ impl FromRef<App> for PrometheusHandle {
     fn from_ref(app: &App) -> Self {
         app.prometheus.clone()
     }
-}
-
-impl InvalidInput for App {
-    const KIND: Kind = Kind::INVALID_INPUT;
 }

@@ -1,10 +1,8 @@
 //! [`App`]: the state of all handlers.
 
-use super::kind::INVALID_INPUT;
 use crate::service::Service;
 use axum::extract::FromRef;
 use metrics_exporter_prometheus::PrometheusHandle;
-use web::{InvalidInput, Kind};
 
 /// The state of all handlers; cheap to clone.
 #[derive(Clone)]
@@ -19,8 +17,4 @@ impl FromRef<App> for PrometheusHandle {
     fn from_ref(app: &App) -> Self {
         app.prometheus.clone()
     }
-}
-
-impl InvalidInput for App {
-    const KIND: Kind = INVALID_INPUT;
 }

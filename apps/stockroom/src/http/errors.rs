@@ -1,7 +1,7 @@
 //! Converts the errors of the service to problems.
 
 use super::kind::{
-    ALREADY_PAID, CAP_EXCEEDED, CONFLICT, INSUFFICIENT_STOCK, INVALID_INPUT, KEY_REUSED, NAME_TAKEN, ORDER_CLOSED,
+    ALREADY_PAID, CAP_EXCEEDED, CONFLICT, INSUFFICIENT_STOCK, KEY_REUSED, NAME_TAKEN, ORDER_CLOSED,
     PAYMENT_IN_PROGRESS, UNKNOWN_ORDER, UNKNOWN_PAYMENT, UNKNOWN_PRODUCT,
 };
 use crate::domain::ChangeRejected;
@@ -16,7 +16,7 @@ use web::{Kind, Problem, grouped};
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
         match error {
-            ServiceError::Invalid { field, reason } => Problem::of_field(INVALID_INPUT, field, reason),
+            ServiceError::Invalid { field, reason } => Problem::of_field(Kind::INVALID_INPUT, field, reason),
             ServiceError::UnknownProduct(name) => {
                 Problem::of_field(UNKNOWN_PRODUCT, "commodityName", format!("No product is named {name:?}."))
             }
@@ -93,7 +93,7 @@ fn from_store(error: &StoreError) -> Problem {
         }
         error if error.rejects_values() => {
             error!(%error, "the database does not accept a value");
-            Problem::new(INVALID_INPUT, "The database does not accept one of the values. Nothing was changed.")
+            Problem::new(Kind::INVALID_INPUT, "The database does not accept one of the values. Nothing was changed.")
         }
         error @ (StoreError::Unavailable(_) | StoreError::Library(_)) => {
             error!(%error, "the database failed");

@@ -3,9 +3,6 @@
 use web::Kind;
 
 web::kinds! {
-    /// A parameter or a field of the body is invalid.
-    pub(crate) INVALID_INPUT = BAD_REQUEST, "invalid-input", "Invalid input",
-        "A field or parameter is unknown, missing or invalid. `errors` lists each with the reason.";
     /// No product has this name or number.
     pub(crate) UNKNOWN_PRODUCT = NOT_FOUND, "unknown_product", "Unknown product",
         "The product does not exist. Names are case-sensitive.";
@@ -43,7 +40,7 @@ web::kinds! {
 
 /// All of them, for the documentation.
 pub(crate) const OWN: &[Kind] = &[
-    INVALID_INPUT,
+    Kind::INVALID_INPUT,
     UNKNOWN_PRODUCT,
     UNKNOWN_ORDER,
     UNKNOWN_PAYMENT,

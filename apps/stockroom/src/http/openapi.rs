@@ -2,7 +2,7 @@
 
 use super::app::App;
 use super::kind::{
-    ALREADY_PAID, CAP_EXCEEDED, CONFLICT, INSUFFICIENT_STOCK, INVALID_INPUT, KEY_REUSED, NAME_TAKEN, ORDER_CLOSED,
+    ALREADY_PAID, CAP_EXCEEDED, CONFLICT, INSUFFICIENT_STOCK, KEY_REUSED, NAME_TAKEN, ORDER_CLOSED,
     PAYMENT_IN_PROGRESS, UNKNOWN_ORDER, UNKNOWN_PAYMENT, UNKNOWN_PRODUCT,
 };
 use super::{api, probes};
@@ -43,7 +43,7 @@ problems! {
     /// Problems of looking up a product.
     ProductProblems: UNKNOWN_PRODUCT, Kind::UNAVAILABLE;
     /// Problems of lists.
-    ListProblems: INVALID_INPUT, Kind::UNAVAILABLE;
+    ListProblems: Kind::INVALID_INPUT, Kind::UNAVAILABLE;
     /// Problems of adding a product.
     NameProblems: NAME_TAKEN;
     /// Problems of receiving goods.
@@ -51,7 +51,7 @@ problems! {
     /// Problems of creating an order.
     ReserveProblems: UNKNOWN_PRODUCT, INSUFFICIENT_STOCK, CONFLICT;
     /// Problems of releasing an order.
-    ReleaseProblems: INVALID_INPUT, UNKNOWN_ORDER, CAP_EXCEEDED, CONFLICT, PAYMENT_IN_PROGRESS, ALREADY_PAID, Kind::UNAVAILABLE, Kind::OUTCOME_UNKNOWN;
+    ReleaseProblems: Kind::INVALID_INPUT, UNKNOWN_ORDER, CAP_EXCEEDED, CONFLICT, PAYMENT_IN_PROGRESS, ALREADY_PAID, Kind::UNAVAILABLE, Kind::OUTCOME_UNKNOWN;
     /// Problems of paying an order.
     PayProblems: UNKNOWN_ORDER, KEY_REUSED, PAYMENT_IN_PROGRESS, ALREADY_PAID, ORDER_CLOSED;
     /// Problems of looking up a payment.
@@ -59,7 +59,7 @@ problems! {
     /// Problems of looking up an order.
     OrderProblems: UNKNOWN_ORDER, Kind::UNAVAILABLE;
     /// Problems of all writes.
-    WriteProblems: Kind::BAD_REQUEST, INVALID_INPUT, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::UNAVAILABLE,
+    WriteProblems: Kind::BAD_REQUEST, Kind::INVALID_INPUT, Kind::BODY_TOO_LARGE, Kind::UNSUPPORTED_MEDIA_TYPE, Kind::UNAVAILABLE,
         Kind::OUTCOME_UNKNOWN;
     /// Problems of all reads.
     DatabaseProblems: Kind::UNAVAILABLE;

@@ -117,13 +117,13 @@ async fn problem_names_the_invalid_field() {
         (json!({ "commodityName": "apples", "quantity": 1, "color": "red" }), "color"),
     ] {
         let response = post(body.clone()).await;
-        response.problem(400, "invalid-input");
+        response.problem(422, "invalid-input");
         assert_eq!(response.value()["errors"][0]["field"], field, "{body}: {}", response.text);
     }
     let body = json!({ "commodityName": "apples", "quantity": 1 });
     for strategy in ["luck", "unfenced"] {
         let response = client.post(&format!("/api/arrivals?strategy={strategy}"), &body).await;
-        response.problem(400, "invalid-input");
+        response.problem(422, "invalid-input");
         assert_eq!(response.value()["errors"][0]["field"], "strategy");
     }
     let json = "content-type: application/json\r\n";
@@ -131,7 +131,7 @@ async fn problem_names_the_invalid_field() {
     client.send("POST", "/api/arrivals", "", "{}").await.problem(415, "unsupported-media-type");
     for query in ["page=0", "perPage=201", "page=x", "startDate=21.11.2026", "startDate=2026-11-02&endDate=2026-11-01"]
     {
-        client.get(&format!("/api/arrivals?{query}")).await.problem(400, "invalid-input");
+        client.get(&format!("/api/arrivals?{query}")).await.problem(422, "invalid-input");
     }
     client.get("/api/arrivals?commodityName=plums").await.problem(404, "unknown_product");
     client.get("/api/products/7").await.problem(404, "unknown_product");
@@ -141,7 +141,7 @@ async fn problem_names_the_invalid_field() {
     }
     client.post("/api/orders/none/release", &json!({})).await.problem(404, "unknown_order");
     client.post("/api/products", &json!({ "name": "apples" })).await.problem(409, "name_taken");
-    client.post("/api/products", &json!({ "name": " " })).await.problem(400, "invalid-input");
+    client.post("/api/products", &json!({ "name": " " })).await.problem(422, "invalid-input");
     client.send("PATCH", "/api/arrivals", "", "").await.problem(405, "method-not-allowed");
     client.get("/nowhere").await.problem(404, "not-found");
     assert_eq!(client.get("/api/products/1").await.is(200)["quantity"], 0, "the stock is unchanged");

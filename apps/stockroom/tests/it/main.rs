@@ -14,3 +14,4 @@ mod search;
 mod start;
 mod strategies;
 mod support;
+mod texts;

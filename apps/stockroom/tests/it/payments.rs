@@ -115,8 +115,8 @@ async fn key_protects_from_other_payments_of_the_order() {
 
     let json = "content-type: application/json\r\n";
     let path = format!("/api/orders/{id}/pay");
-    client.send("POST", &path, json, r#"{"card":"approved"}"#).await.problem(400, "invalid-input");
-    pay(client, &id, "three", "gold").await.problem(400, "invalid-input");
+    client.send("POST", &path, json, r#"{"card":"approved"}"#).await.problem(422, "invalid-input");
+    pay(client, &id, "three", "gold").await.problem(422, "invalid-input");
     pay(client, "none", "three", "approved").await.problem(404, "unknown_order");
     client.get("/api/payments/none").await.problem(404, "unknown_payment");
 }

@@ -3,6 +3,7 @@
 use super::connect::Connected;
 use crate::clock::Clock;
 use crate::epoch::Epoch;
+use crate::epoch::bulk_limit::{longest, longest_of};
 use crate::epoch::health::Health;
 use crate::epoch::loaded::Missing;
 use crate::epoch::shared::Shared;
@@ -54,6 +55,7 @@ impl Blocking {
     /// [`LinkError::EpochOver`] if the connection is closed (nothing was sent): open another one.
     /// [`LinkError::NoAnswer`] if it ended during the command: data that the command removed from Redis may be lost with the reply.
     pub async fn command(&mut self, cmd: &Cmd, block: Duration) -> Result<Value, LinkError> {
+        self.epoch.bulk_limit.check(longest(cmd), self.epoch.lane(b"")).await?;
         let mut open = self.take()?;
         let answer = self.answer(open.connection.send_packed_command(cmd), block).await?;
         self.open = Some(open);
@@ -102,6 +104,7 @@ impl Blocking {
         block: Duration,
     ) -> Result<(Value, Value), LinkError> {
         let call = Call { script, keys, args };
+        self.epoch.bulk_limit.check(longest_of(args), self.epoch.lane(b"")).await?;
         for attempt in 0..3 {
             let mut calls = Pipeline::new();
             calls.add_command(self.epoch.loaded.command(&call)).add_command(wait.clone());

@@ -1,5 +1,6 @@
 //! An epoch: a set of connections that is opened as a whole and replaced as a whole after a failure.
 
+pub(crate) mod bulk_limit;
 pub(crate) mod health;
 pub(crate) mod heartbeat;
 pub(crate) mod loaded;
@@ -13,6 +14,7 @@ pub(crate) mod supervisor;
 pub use health::EndReason;
 pub use state::LinkState;
 
+use self::bulk_limit::{BulkLimit, longest, longest_of};
 use self::health::Health;
 use self::loaded::Loaded;
 use self::server_errors::ServerErrors;
@@ -38,6 +40,7 @@ pub struct Epoch {
     pub(crate) health: Arc<Health>,
     pub(crate) loaded: Loaded,
     pub(crate) server_errors: ServerErrors,
+    pub(crate) bulk_limit: BulkLimit,
 }
 
 impl Epoch {
@@ -98,7 +101,9 @@ impl Epoch {
         cmd: &Cmd,
         response_timeout: Option<&ResponseTimeout>,
     ) -> Result<Value, LinkError> {
-        self.lane(route).call(cmd, response_timeout).await
+        let lane = self.lane(route);
+        self.bulk_limit.check(longest(cmd), lane).await?;
+        lane.call(cmd, response_timeout).await
     }
 
     /// Sends several commands on this epoch; see [`Link::pipeline`](super::link::Link::pipeline).
@@ -122,7 +127,9 @@ impl Epoch {
         if pipeline.is_empty() {
             return Ok(Vec::new());
         }
-        self.lane(route).call_many(pipeline, response_timeout).await
+        let lane = self.lane(route);
+        self.bulk_limit.check(pipeline.cmd_iter().map(longest).max().unwrap_or(0), lane).await?;
+        lane.call_many(pipeline, response_timeout).await
     }
 
     /// Runs one script on this epoch; the first key selects the connection.
@@ -147,6 +154,7 @@ impl Epoch {
         response_timeout: Option<&ResponseTimeout>,
     ) -> Result<T, LinkError> {
         let lane = self.lane(keys.first().copied().unwrap_or_default());
+        self.bulk_limit.check(longest_of(args), lane).await?;
         let answer = self.loaded.run(lane, &Call { script, keys, args }, response_timeout).await;
         self.server_errors.check(script, &answer);
         let answer = answer?.extract_error().map_err(|error| LinkError::from_redis(&error))?;

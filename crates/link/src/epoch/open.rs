@@ -1,6 +1,7 @@
 //! Opens an epoch: the ordered steps from the first connection attempt until commands may be sent.
 
 use super::Epoch;
+use super::bulk_limit::BulkLimit;
 use super::health::Health;
 use super::loaded::Loaded;
 use super::server_errors::ServerErrors;
@@ -78,9 +79,18 @@ pub(crate) async fn open(shared: &Shared) -> Result<Arc<Epoch>, OpenError> {
     let asked = shared.server_clock.asked();
     shared.server_clock.learn(asked, &lanes[0].probe(&redis::cmd("TIME")).await?);
     let (lanes, tracking) = (lanes.into(), shared.options.tracking);
-    let (server_errors, listening_lane) = (ServerErrors::default(), OnceCell::new());
-    let epoch =
-        Arc::new(Epoch { number, identity, lanes, tracking, listening: listening_lane, health, loaded, server_errors });
+    let (server_errors, bulk_limit, listening_lane) = (ServerErrors::default(), BulkLimit::default(), OnceCell::new());
+    let epoch = Arc::new(Epoch {
+        number,
+        identity,
+        lanes,
+        tracking,
+        listening: listening_lane,
+        health,
+        loaded,
+        server_errors,
+        bulk_limit,
+    });
     if !shared.subscriptions.is_empty() {
         subscribe::renew(shared, listening(shared, &epoch).await?).await?;
     }

@@ -208,14 +208,14 @@ pub trait WakeListener: Send {
 /// The shortest lease and hold time that a program may request: shorter ones would end before any work under them.
 const SPAN_MIN: Duration = Duration::from_millis(50);
 
-/// Rejects spans that are too short.
+/// Rejects spans that are too short. Each kind of lock checks its longest ttl.
 pub fn check_spans(ttl: Duration, hold_max: Option<Duration>) -> Reply<()> {
-    let what = match hold_max {
-        _ if ttl < SPAN_MIN => format!("a ttl of {ttl:?}"),
-        Some(limit) if limit < SPAN_MIN => format!("a `max_hold` of {limit:?}"),
+    let (what, most) = match hold_max {
+        _ if ttl < SPAN_MIN => (format!("a ttl of {ttl:?}"), "49 days (permits and locks in a database: a day)"),
+        Some(limit) if limit < SPAN_MIN => (format!("a `max_hold` of {limit:?}"), "any time, or `None` for no limit"),
         _ => return Ok(()),
     };
-    Err(LockError::Invalid(format!("{what} is too short; the minimum is {SPAN_MIN:?}")))
+    Err(LockError::Invalid(format!("{what} is too short; choose {SPAN_MIN:?} to {most}")))
 }
 
 /// Rejects arguments that no backend accepts.
@@ -224,7 +224,7 @@ pub fn check(call: &Acquire) -> Reply<()> {
     let refuse = |sentence: String| Err(LockError::Invalid(sentence));
     if call.lease_ms == 0 || call.lease_ms > LEASE_MS_MAX || call.cooling_ms > LEASE_MS_MAX {
         return refuse(format!(
-            "a ttl of {} ms with a lock delay of {} ms; a ttl must be between 1 ms and 49 days, a lock delay at most 49 days",
+            "a ttl of {} ms with a lock delay of {} ms; choose a ttl of {SPAN_MIN:?} to 49 days, and a lock delay of at most 49 days",
             call.lease_ms, call.cooling_ms
         ));
     }

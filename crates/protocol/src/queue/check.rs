@@ -17,7 +17,7 @@ pub(crate) fn spec(spec: &JobSpec) -> Checked {
     span(spec.late_ms_max.unwrap_or(0))?;
     if let Some(unique) = spec.unique {
         span(unique.window_ms)?;
-        ensure(unique.window_ms > 0, "the window of a unique key must be at least 1 ms")?;
+        ensure(unique.window_ms > 0, "the window of a unique key is 0 ms; choose 1 ms to a thousand years")?;
     }
     window(spec.retention)?;
     spec.notes.iter().try_for_each(|note| match note {
@@ -36,11 +36,17 @@ pub(crate) fn window(retention: Retention) -> Checked {
 }
 
 pub(crate) fn span(ms: u64) -> Checked {
-    ensure(ms <= TIME_MS_MAX / 4, "a time or duration is longer than a thousand years; is it in milliseconds?")
+    ensure(
+        ms <= TIME_MS_MAX / 4,
+        "a time or duration is longer than a thousand years, the limit; is it in milliseconds?",
+    )
 }
 
 pub(crate) fn text(bytes: &[u8]) -> Checked {
-    ensure(bytes.len() <= NOTE_BYTES_MAX, "a text or header block of a job is longer than 60,000 bytes")
+    ensure(
+        bytes.len() <= NOTE_BYTES_MAX,
+        "a text or header block of a job is longer than 60,000 bytes, the limit; put it into the body",
+    )
 }
 
 pub(crate) fn ensure(holds: bool, otherwise: &str) -> Checked {

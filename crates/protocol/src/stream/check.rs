@@ -14,8 +14,8 @@ pub(crate) fn items(items: usize) -> Checked {
 
 /// A page of at least one item: to Redis a count of zero means no limit.
 pub(crate) fn page(limit: usize) -> Checked {
-    if guard("stream_count_zero") {
-        ensure(limit > 0, "a page or a read must have at least one entry")?;
+    if limit == 0 && guard("stream_count_zero") {
+        return Err(StreamError::Invalid(format!("a page or a read of no entry; request 1 to {ITEMS_MAX} entries")));
     }
     items(limit)
 }
@@ -39,12 +39,12 @@ pub fn sizes(key: &[u8], record: &[u8]) -> Checked {
 }
 
 pub(crate) fn lease(lease_ms: u64) -> Checked {
-    ensure(lease_ms > 0, "a lease must last at least 1 ms")?;
+    ensure(lease_ms > 0, "a lease of 0 ms; choose 1 ms to a hundred years")?;
     span(lease_ms)
 }
 
 pub(crate) fn span(ms: u64) -> Checked {
-    ensure(ms <= SPAN_MS_MAX, "a duration is longer than a hundred years; is it in milliseconds?")
+    ensure(ms <= SPAN_MS_MAX, "a duration is longer than a hundred years, the limit; is it in milliseconds?")
 }
 
 pub(crate) fn text(bytes: &[u8]) -> Checked {

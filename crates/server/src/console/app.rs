@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
-use web::{InvalidInput, Kind, Problem};
+use web::Problem;
 
 /// The state of all handlers; cheap to clone.
 #[derive(Clone)]
@@ -75,8 +75,4 @@ impl FromRef<App> for PrometheusHandle {
     fn from_ref(app: &App) -> Self {
         app.prometheus.clone()
     }
-}
-
-impl InvalidInput for App {
-    const KIND: Kind = Kind::INVALID_INPUT;
 }

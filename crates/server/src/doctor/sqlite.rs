@@ -5,6 +5,7 @@ use super::{schema, texts};
 use crate::address::Address;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, SqliteConnection};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -17,8 +18,17 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         Err(error) => return server.fail("connect", error.to_string(), "use sqlite:FILE"),
     };
     let file = options.get_filename().to_owned();
-    if !is_memory(&address.url) && !file.exists() {
-        return absent(server, &file);
+    if !is_memory(&address.url) {
+        if file.as_os_str().is_empty() {
+            return server.fail("connect", "the address names no file", "use sqlite:FILE");
+        }
+        if file.is_dir() {
+            return server.fail("connect", "it is a folder", "name a file in it, as in sqlite:FOLDER/FILE");
+        }
+        if !file.exists() {
+            return absent(server, &file);
+        }
+        names(server, &file);
     }
     let mut connection = match options.connect().await {
         Ok(connection) => connection,
@@ -42,8 +52,25 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         }
         Err(error) => return server.fail("file", error.to_string(), "restore the file from a backup"),
     }
-    permissions(server, &mut connection).await;
+    if address.url.contains("mode=ro") || address.url.contains("immutable=") {
+        server.fail(
+            "permissions",
+            "the address opens the file read-only",
+            "remove `mode` and `immutable` from the address",
+        );
+    } else {
+        permissions(server, &mut connection).await;
+    }
     schema(address, server).await;
+}
+
+/// SQLite keeps the write-ahead log next to the name by which the file was opened, so that two names damage it.
+fn names(server: &mut Server, file: &Path) {
+    let count = std::fs::metadata(file).map_or(1, |known| known.nlink());
+    if count > 1 {
+        let remedy = "remove the other hard links: programs that open different names damage the file";
+        server.fail("file", format!("it has {count} names (hard links)"), remedy);
+    }
 }
 
 async fn permissions(server: &mut Server, connection: &mut SqliteConnection) {

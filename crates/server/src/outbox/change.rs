@@ -30,11 +30,18 @@ pub(super) struct ReleaseArguments {
 #[derive(clap::Args)]
 pub(super) struct PurgeArguments {
     /// Delete only units of work completed longer ago than this, for example 2h or 1d; at least 10m
-    #[arg(long, value_name = "SPAN", value_parser = time::read_span, default_value = "1d")]
+    #[arg(long, value_name = "SPAN", value_parser = read_age, default_value = "1d")]
     older: u64,
     /// Confirm the deletion
     #[arg(long)]
     confirm: bool,
+}
+
+/// Younger rows decide commits whose replies were lost.
+fn read_age(text: &str) -> Result<u64, String> {
+    const AGE_MS_MIN: u64 = 10 * 60_000;
+    let age = time::read_span(text)?;
+    if age < AGE_MS_MIN { Err("use 10m or more: younger rows are still needed".to_owned()) } else { Ok(age) }
 }
 
 pub(super) async fn release<DB: Database>(

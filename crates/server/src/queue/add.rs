@@ -16,10 +16,10 @@ pub(super) struct Arguments {
     /// Body, in the topic's encoding (usually JSON)
     body: String,
     /// Due time, for example 2026-11-21T18:00:00Z (default: now)
-    #[arg(long, value_name = "TIME", value_parser = time::read_time, conflicts_with = "after")]
+    #[arg(long, value_name = "TIME", value_parser = time::read_time, conflicts_with = "after", allow_hyphen_values = true)]
     at: Option<u64>,
     /// Delay from now, for example 90s, 5m, 2h or 1d
-    #[arg(long = "in", value_name = "SPAN", value_parser = time::read_span)]
+    #[arg(long = "in", value_name = "SPAN", value_parser = time::read_span, allow_hyphen_values = true)]
     after: Option<u64>,
     /// Idempotency key: enqueueing the same id again has no effect
     #[arg(long, value_name = "ID")]

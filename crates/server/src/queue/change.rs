@@ -37,10 +37,10 @@ pub(super) struct RescheduleArguments {
     #[command(flatten)]
     job: JobArguments,
     /// New due time, for example 2026-11-21T18:00:00Z
-    #[arg(long, value_name = "TIME", value_parser = time::read_time, conflicts_with = "after")]
+    #[arg(long, value_name = "TIME", value_parser = time::read_time, conflicts_with = "after", allow_hyphen_values = true)]
     at: Option<u64>,
     /// New delay from now, for example 90s, 5m, 2h or 1d
-    #[arg(long = "in", value_name = "SPAN", value_parser = time::read_span)]
+    #[arg(long = "in", value_name = "SPAN", value_parser = time::read_span, allow_hyphen_values = true)]
     after: Option<u64>,
     /// New body, in the topic's encoding (usually JSON)
     #[arg(long)]

@@ -94,6 +94,24 @@ fn invalid_input_is_one_line_and_exit_code_2() {
     assert_eq!(evenkeel(&["doctor", "redis://localhost:99999999"]).code, 2);
 }
 
+/// "Use a time with its offset" for one with its offset, and "unexpected argument" for a negative number.
+#[test]
+fn time_before_1970_is_refused_by_every_command_that_takes_one() {
+    for (command, option) in [
+        (&["add", "mail", "1"][..], "--at"),
+        (&["reschedule", "mail", "01a22426b2420000a2929bee3fa05609"], "--at"),
+        (&["dead", "redrive", "mail"], "--from"),
+        (&["dead", "redrive", "mail"], "--until"),
+    ] {
+        for time in ["1969-07-20T20:17:40Z", "-5"] {
+            let ran = evenkeel(&[&["queue", "--redis", "redis://127.0.0.1:1"], command, &[option, time]].concat());
+            assert_eq!((ran.code, ran.err.contains("the time is before 1970")), (2, true), "{command:?}: {}", ran.err);
+        }
+    }
+    let ran = evenkeel(&["queue", "--redis", "redis://127.0.0.1:1", "add", "mail", "1", "--in", "-5s"]);
+    assert_eq!((ran.code, ran.err.contains("use a number and a unit")), (2, true), "{}", ran.err);
+}
+
 #[test]
 fn unreachable_server_is_exit_code_2_without_password() {
     // Port 1 is reserved; no server listens there.
@@ -120,6 +138,29 @@ fn missing_and_empty_sqlite_files_pass() {
     let ran = evenkeel(&["doctor", &url]);
     assert_eq!(ran.code, 0);
     insta::assert_snapshot!("sqlite_empty", normal(&ran.out));
+}
+
+/// "Created on first use" for an address without a file, "allow this user" for a folder and for an address that asks for no right to write, and
+/// nothing of a second name.
+#[test]
+fn sqlite_address_that_no_service_can_use_names_its_cause() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::File::create(path("one.db")).unwrap();
+    std::fs::File::create(path("first.db")).unwrap();
+    std::fs::hard_link(path("first.db"), path("second.db")).unwrap();
+    std::fs::write(path("text.db"), "this is no database ".repeat(100)).unwrap();
+    let url = |name: &str| format!("sqlite:{}/{name}", folder.path().display());
+    for (url, code, line) in [
+        ("sqlite:".to_owned(), 2, "FAIL  connect       the address names no file → use sqlite:FILE"),
+        (url(""), 2, "FAIL  connect       it is a folder → name a file in it"),
+        (url("one.db?mode=ro"), 1, "FAIL  permissions   the address opens the file read-only → remove `mode`"),
+        (url("second.db"), 1, "FAIL  file          it has 2 names (hard links) → remove the other hard links"),
+        (url("text.db"), 1, "file is not a database → restore the file from a backup"),
+    ] {
+        let ran = evenkeel(&["doctor", &url]);
+        assert!(ran.code == code && ran.out.contains(line), "{url}: {} {}", ran.code, ran.out);
+    }
 }
 
 #[test]

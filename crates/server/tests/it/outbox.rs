@@ -79,6 +79,11 @@ async fn purge_requires_confirmation() {
     let (database, _pool) = outbox().await;
     let unconfirmed = run(&database, &["purge", "--older", "1h"]).await;
     assert_eq!((unconfirmed.code, unconfirmed.err.contains("add --confirm")), (2, true), "{}", unconfirmed.err);
+    // It was accepted, and rows of ten minutes or more were deleted.
+    for young in ["9m", "0s"] {
+        let refused = run(&database, &["purge", "--older", young, "--confirm"]).await;
+        assert_eq!((refused.code, refused.err.contains("use 10m or more")), (2, true), "{}", refused.err);
+    }
     let purged = json(&run(&database, &["purge", "--older", "1h", "--confirm", "--json"]).await);
     assert_eq!(purged["deleted"], 1);
     assert_eq!(json(&run(&database, &["stats", "--json"]).await)["works"]["done"], 0);

@@ -15,6 +15,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "link::functions::server_that_refuses_functions_runs_scripts",
     ),
     mutant(
+        "link_bulk_limit",
+        "A value above the server's limit is sent: the server closes the connection, on which other calls wait, at each repetition.",
+        "link::refusals::value_above_the_limit_of_the_server_is_not_sent",
+    ),
+    mutant(
         "link_fcall_probed",
         "Where FCALL has another name, the first call of each process breaks its connection.",
         "link::functions::server_that_refuses_functions_runs_scripts",

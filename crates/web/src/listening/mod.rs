@@ -3,11 +3,13 @@
 //! axum's `serve` has no timeout for a request's head: a slow client could hold a connection forever.
 
 mod connection_limit;
+mod explained;
 mod head_timer;
 
 use axum::http::Request;
 use axum::response::Response;
 use connection_limit::{ConnectionLimit, Slot};
+use explained::Explained;
 use head_timer::HeadTimer;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -89,7 +91,11 @@ async fn accept(listener: &TcpListener, limit: &ConnectionLimit) -> (TcpStream, 
     }
 }
 
-fn connection<F: Front>(stream: TcpStream, front: F, is_reserve: bool) -> http1::Connection<TokioIo<TcpStream>, F> {
+fn connection<F: Front>(
+    stream: TcpStream,
+    front: F,
+    is_reserve: bool,
+) -> http1::Connection<TokioIo<Explained<TcpStream>>, F> {
     // Nagle's algorithm would delay the last small packet of a response until the client acknowledges the previous one.
     if let Err(error) = stream.set_nodelay(true) {
         debug!(%error, "cannot set TCP_NODELAY");
@@ -100,5 +106,5 @@ fn connection<F: Front>(stream: TcpStream, front: F, is_reserve: bool) -> http1:
         .timer(HeadTimer::default())
         .header_read_timeout(if is_reserve { RESERVE_HEAD_TIMEOUT } else { HEAD_TIMEOUT })
         .keep_alive(!is_reserve)
-        .serve_connection(TokioIo::new(stream), front)
+        .serve_connection(TokioIo::new(Explained::new(stream)), front)
 }

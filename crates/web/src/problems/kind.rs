@@ -45,6 +45,12 @@ impl Kind {
         /// The body is larger than the limit.
         pub BODY_TOO_LARGE = PAYLOAD_TOO_LARGE, "body-too-large", "Body too large",
             "The body is larger than 64 KiB, the limit for every request.";
+        /// The address is longer than the HTTP server reads.
+        pub URI_TOO_LONG = URI_TOO_LONG, "uri-too-long", "Address too long",
+            "The address of the request is longer than 65,534 bytes. Send long texts in a body.";
+        /// The head of the request is larger than the HTTP server reads.
+        pub HEADERS_TOO_LARGE = REQUEST_HEADER_FIELDS_TOO_LARGE, "headers-too-large", "Headers too large",
+            "The request has more than 100 headers, or its address and headers are longer than 400 KiB. Send fewer, for example fewer cookies.";
         /// No handler of the path accepts the body's content type.
         pub UNSUPPORTED_MEDIA_TYPE = UNSUPPORTED_MEDIA_TYPE, "unsupported-media-type", "Unsupported media type",
             "This address does not accept the body's `Content-Type`, which is `application/json` for the API and `application/x-www-form-urlencoded` for forms.";
@@ -65,7 +71,7 @@ impl Kind {
             "The database did not confirm the change, which may or may not have been committed. Read the current state before you repeat the request.";
     }
 
-    /// The problem types of every service. Each service chooses its own type for invalid input ([`InvalidInput`](crate::InvalidInput)).
+    /// The problem types of every service, except [`INVALID_INPUT`](Self::INVALID_INPUT), which each service lists first among its own.
     pub const COMMON: &[Kind] = &[
         Self::BAD_REQUEST,
         Self::CROSS_ORIGIN,
@@ -73,6 +79,8 @@ impl Kind {
         Self::METHOD_NOT_ALLOWED,
         Self::REQUEST_TIMEOUT,
         Self::BODY_TOO_LARGE,
+        Self::URI_TOO_LONG,
+        Self::HEADERS_TOO_LARGE,
         Self::UNSUPPORTED_MEDIA_TYPE,
         Self::FOREIGN_HOST,
         Self::INTERNAL,

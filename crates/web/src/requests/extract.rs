@@ -12,17 +12,11 @@ use serde_json::Value;
 use serde_json::error::Category;
 use url::form_urlencoded;
 
-/// The state of a router: which problem type it uses for invalid input.
-pub trait InvalidInput: Send + Sync {
-    /// The problem type.
-    const KIND: Kind;
-}
-
 /// A JSON body. Rejects another content type with 415, too large a body with 413, invalid JSON with 400, and unexpected fields with
-/// [`InvalidInput::KIND`].
+/// [`Kind::INVALID_INPUT`].
 pub struct JsonBody<T>(pub T);
 
-impl<S: InvalidInput, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
@@ -33,26 +27,26 @@ impl<S: InvalidInput, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
             ));
         }
         let body = Bytes::from_request(request, state).await.map_err(|rejection| body_rejection(&rejection))?;
-        parse_json(&body, S::KIND).map(JsonBody)
+        parse_json(&body).map(JsonBody)
     }
 }
 
-/// The query string. Rejects unknown, repeated and invalid parameters with [`InvalidInput::KIND`].
+/// The query string. Rejects unknown, repeated and invalid parameters with [`Kind::INVALID_INPUT`].
 pub struct Query<T>(pub T);
 
-impl<S: InvalidInput, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        parse_urlencoded(parts.uri.query().unwrap_or_default().as_bytes(), S::KIND).map(Query)
+        parse_urlencoded(parts.uri.query().unwrap_or_default().as_bytes()).map(Query)
     }
 }
 
 /// The body of an HTML form. Rejects another content type with 415, too large a body with 413, and unexpected fields with
-/// [`InvalidInput::KIND`].
+/// [`Kind::INVALID_INPUT`].
 pub struct Form<T>(pub T);
 
-impl<S: InvalidInput, T: DeserializeOwned> FromRequest<S> for Form<T> {
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Form<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
@@ -63,7 +57,7 @@ impl<S: InvalidInput, T: DeserializeOwned> FromRequest<S> for Form<T> {
             ));
         }
         let body = Bytes::from_request(request, state).await.map_err(|rejection| body_rejection(&rejection))?;
-        parse_urlencoded(&body, S::KIND).map(Form)
+        parse_urlencoded(&body).map(Form)
     }
 }
 
@@ -87,19 +81,19 @@ fn is_json(media_type: &str) -> bool {
     media_type == "application/json" || (media_type.starts_with("application/") && media_type.ends_with("+json"))
 }
 
-fn parse_json<T: DeserializeOwned>(body: &[u8], invalid: Kind) -> Result<T, Problem> {
+fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     let is_object = body.trim_ascii_start().starts_with(b"{");
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
         match error.inner().classify() {
-            Category::Data if !is_object => not_an_object(invalid),
-            Category::Data => invalid_field(invalid, &path, &error.into_inner().to_string()),
+            Category::Data if !is_object => not_an_object(),
+            Category::Data => invalid_field(&path, &error.into_inner().to_string()),
             Category::Io | Category::Syntax | Category::Eof => not_json(&error.into_inner()),
         }
     })?;
     deserializer.end().map_err(|error| not_json(&error))?;
-    if is_object { Ok(value) } else { Err(not_an_object(invalid)) }
+    if is_object { Ok(value) } else { Err(not_an_object()) }
 }
 
 /// Reads a whole number, for `#[serde(deserialize_with = ..)]`. JSON Schema counts `629.0` as one, and languages whose numbers are floating
@@ -115,24 +109,24 @@ pub fn whole_number<'de, T: Deserialize<'de>, D: Deserializer<'de>>(field: D) ->
 }
 
 /// serde also reads a struct from an array of its fields; the API does not accept that form.
-fn not_an_object(invalid: Kind) -> Problem {
-    Problem::new(invalid, "The body must be a JSON object, as in {\"name\": ..}.")
+fn not_an_object() -> Problem {
+    Problem::new(Kind::INVALID_INPUT, "The body must be a JSON object, as in {\"name\": ..}.")
 }
 
 fn not_json(error: &serde_json::Error) -> Problem {
     Problem::new(Kind::BAD_REQUEST, format!("The body is not valid JSON: {error}."))
 }
 
-fn parse_urlencoded<T: DeserializeOwned>(bytes: &[u8], invalid: Kind) -> Result<T, Problem> {
+fn parse_urlencoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let pairs = serde_urlencoded::Deserializer::new(form_urlencoded::parse(bytes));
     serde_path_to_error::deserialize(pairs).map_err(|error| {
         let path = error.path().to_string();
-        invalid_field(invalid, &path, &error.into_inner().to_string())
+        invalid_field(&path, &error.into_inner().to_string())
     })
 }
 
 /// A field that is unknown, missing or invalid. For the first two, serde names the field only in its message, between backquotes.
-fn invalid_field(invalid: Kind, path: &str, message: &str) -> Problem {
+fn invalid_field(path: &str, message: &str) -> Problem {
     let named = message.split('`').nth(1).filter(|_| message.contains("field `"));
     let field = match named {
         None => path.to_owned(),
@@ -141,7 +135,7 @@ fn invalid_field(invalid: Kind, path: &str, message: &str) -> Problem {
         Some(name) => format!("{path}.{name}"),
     };
     let detail = explained(&field, without_position(message));
-    Problem::of_fields(invalid, vec![FieldError::new(field, detail)])
+    Problem::of_fields(Kind::INVALID_INPUT, vec![FieldError::new(field, detail)])
 }
 
 /// serde's message in terms of the request rather than of Rust's types.
@@ -174,7 +168,6 @@ fn without_position(message: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::{parse_json, whole_number};
-    use crate::Kind;
     use serde::Deserialize;
 
     #[derive(Deserialize)]
@@ -186,7 +179,7 @@ mod tests {
     }
 
     fn read(body: &str) -> Result<(u32, Option<u16>), String> {
-        let sent = parse_json::<Sent>(body.as_bytes(), Kind::INVALID_INPUT);
+        let sent = parse_json::<Sent>(body.as_bytes());
         sent.map(|sent| (sent.ttl_ms, sent.rate)).map_err(|problem| problem.detail().to_owned())
     }
 

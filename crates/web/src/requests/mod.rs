@@ -4,6 +4,6 @@ mod extract;
 pub(crate) mod host;
 mod short_id;
 
-pub use extract::{Form, InvalidInput, JsonBody, Query, whole_number};
+pub use extract::{Form, JsonBody, Query, whole_number};
 pub use host::{Host, OwnAddress};
 pub use short_id::{ShortId, X_SHORT_ID};

@@ -1,13 +1,12 @@
 //! The JSON bodies and the parameters of the API.
 
 use crate::domain::{Day, InvalidPage, PageRequest, Strategy, UnknownStrategy};
-use crate::http::kind::INVALID_INPUT;
 use crate::service::{OrderChange, Received};
 use crate::store::{Arrival, Order, Page, Product};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use web::{Problem, sentence, timestamp};
+use web::{Kind, Problem, sentence, timestamp};
 
 /// The locking strategy of a request.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -347,5 +346,5 @@ pub(crate) fn page(number: Option<u32>, size: Option<u32>) -> Result<PageRequest
 }
 
 fn invalid(field: &str, error: &impl std::fmt::Display) -> Problem {
-    Problem::of_field(INVALID_INPUT, field, sentence(error))
+    Problem::of_field(Kind::INVALID_INPUT, field, sentence(error))
 }

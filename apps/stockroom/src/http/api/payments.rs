@@ -3,7 +3,6 @@
 use super::products::uncached;
 use crate::domain::{IdempotencyKey, TestCard};
 use crate::http::App;
-use crate::http::kind::INVALID_INPUT;
 use crate::http::openapi::{OrderProblems, PayProblems, PaymentProblems, WriteProblems};
 use crate::store::{OrderEvent, Payment, PaymentState};
 use axum::extract::{Path, State};
@@ -13,7 +12,7 @@ use axum::{Extension, Json};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use web::{Changed, JsonBody, Problem, sentence, timestamp};
+use web::{Changed, JsonBody, Kind, Problem, sentence, timestamp};
 
 /// The header with the client's key.
 const KEY: &str = "idempotency-key";
@@ -100,9 +99,10 @@ pub(super) async fn pay(
     JsonBody(body): JsonBody<PayOrder>,
 ) -> Result<Response, Problem> {
     let key = headers.get(KEY).and_then(|key| key.to_str().ok()).unwrap_or_default();
-    let key = IdempotencyKey::parse(key).map_err(|error| Problem::of_field(INVALID_INPUT, KEY, sentence(&error)))?;
+    let key =
+        IdempotencyKey::parse(key).map_err(|error| Problem::of_field(Kind::INVALID_INPUT, KEY, sentence(&error)))?;
     let card = body.card.parse::<TestCard>();
-    let card = card.map_err(|error| Problem::of_field(INVALID_INPUT, "card", sentence(&error)))?;
+    let card = card.map_err(|error| Problem::of_field(Kind::INVALID_INPUT, "card", sentence(&error)))?;
     let payment = app.service.pay(&id, &key, card).await?;
     let status = if payment.state == PaymentState::Pending { StatusCode::ACCEPTED } else { StatusCode::OK };
     let location = HeaderValue::try_from(format!("/api/payments/{}", payment.id)).ok();

@@ -30,23 +30,27 @@ impl Client {
 
     /// Sends a request with these header lines.
     pub(crate) async fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Response {
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n{body}",
-            self.address,
-            body.len()
+        self.send_bytes(method, path, headers, body.as_bytes()).await
+    }
+
+    /// Sends a request whose body need not be UTF-8.
+    pub(crate) async fn send_bytes(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Response {
+        let (address, length) = (&self.address, body.len());
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
         );
-        self.response(&request).await.unwrap()
+        self.response(&[head.as_bytes(), body].concat()).await.unwrap()
     }
 
     /// `None` if the connection closes without a response, as it may while the service restarts its listener.
     pub(crate) async fn try_get(&self, path: &str) -> Option<Response> {
         let request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", self.address);
-        self.response(&request).await
+        self.response(request.as_bytes()).await
     }
 
-    async fn response(&self, request: &str) -> Option<Response> {
+    async fn response(&self, request: &[u8]) -> Option<Response> {
         let mut stream = TcpStream::connect(&self.address).await.ok()?;
-        stream.write_all(request.as_bytes()).await.ok()?;
+        stream.write_all(request).await.ok()?;
         let mut response = String::new();
         stream.read_to_string(&mut response).await.ok()?;
         let (head, text) = response.split_once("\r\n\r\n")?;

@@ -38,6 +38,7 @@ use crate::lock::acquire::terms::LockTerms;
 use crate::lock::store::locks::Locks;
 use evenkeel_link::LinkOptions;
 use evenkeel_link::clock::Clock;
+use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::error::LockError;
 use evenkeel_protocol::lock::name::LockName;
 use evenkeel_protocol::lock::node::Node;
@@ -218,8 +219,8 @@ impl RedlockBuilder {
     /// Redlock, all of them join at once; otherwise servers that do not know it are excluded for the [longest ttl](Self::ttl_max).
     ///
     /// # Errors
-    /// [`LockError::Invalid`]: the number of servers, or an address, is invalid. [`LockError::NoQuorum`]: fewer than a majority can be
-    /// reached now; the error names each unreachable server and the reason.
+    /// [`LockError::Invalid`]: the number of servers, or an address, is invalid, or two servers have the same address and prefix.
+    /// [`LockError::NoQuorum`]: fewer than a majority can be reached now; the error names each unreachable server and the reason.
     pub async fn connect(&self, urls: &[&str]) -> Result<Redlock, LockError> {
         let options: Result<Vec<LinkOptions>, _> = urls.iter().map(|url| LinkOptions::from_url(url)).collect();
         self.connect_with(options.map_err(LockError::Link)?).await
@@ -241,8 +242,8 @@ impl RedlockBuilder {
     /// See [`Redlock::connect_lazy`]. Each server is tried once before this returns, and every second from then on.
     ///
     /// # Errors
-    /// [`LockError::Invalid`]: the number of servers, or an address, is invalid. [`LockError::NoQuorum`]: so many servers reject this
-    /// program (password, version) that no majority is left.
+    /// [`LockError::Invalid`] as for [`connect`](Self::connect). [`LockError::NoQuorum`]: so many servers reject this program (password,
+    /// version) that no majority is left.
     pub async fn connect_lazy(&self, urls: &[&str]) -> Result<Redlock, LockError> {
         let options: Result<Vec<LinkOptions>, _> = urls.iter().map(|url| LinkOptions::from_url(url)).collect();
         let redlock = self.open(options.map_err(LockError::Link)?).await?;
@@ -254,6 +255,7 @@ impl RedlockBuilder {
     /// Opens the Redlock with the reachable servers; the others are retried every second.
     async fn open(&self, options: Vec<LinkOptions>) -> Result<Redlock, LockError> {
         self.check(options.len())?;
+        check_places(&options)?;
         let node = |options| Arc::new(RedisNode::new(options, self.clock.clone())) as Arc<dyn Node>;
         let nodes = options.into_iter().map(node);
         let servers = Servers::new(nodes.collect(), self.clock.clone(), self.node_timeout, self.ttl_max);
@@ -280,4 +282,18 @@ impl RedlockBuilder {
         }
         Ok(())
     }
+}
+
+/// Rejects a server that was given twice: it would answer for two, and alone be a majority of three.
+fn check_places(options: &[LinkOptions]) -> Result<(), LockError> {
+    let place = |options: &LinkOptions| (options.address(), options.prefix.clone());
+    for (number, one) in options.iter().enumerate() {
+        if options[..number].iter().any(|other| place(other) == place(one)) && guard("redlock_servers_differ") {
+            let address = one.address();
+            return Err(LockError::Invalid(format!(
+                "{address} was given twice; a Redlock needs servers that fail independently, so name each server once"
+            )));
+        }
+    }
+    Ok(())
 }

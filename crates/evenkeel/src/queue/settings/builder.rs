@@ -270,7 +270,9 @@ fn check_sql(queue: &str, settings: &Settings, has_table: bool, horizon: Option<
         return refuse("`horizon` requires a database, which holds the jobs beyond it; set `sql(&pool)`");
     }
     if horizon.is_some_and(|horizon| horizon < Duration::from_secs(60)) {
-        return refuse("`horizon` must be at least a minute: the sweep needs that time to put jobs into the store");
+        return refuse(
+            "`horizon` is below a minute, the time that the sweep needs to put jobs into the store; choose a minute or more",
+        );
     }
     Ok(())
 }

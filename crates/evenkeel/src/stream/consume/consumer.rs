@@ -146,7 +146,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             return base.refuse(reason);
         }
         if self.handler_timeout.is_some_and(|limit| limit < Duration::from_millis(1)) {
-            return base.refuse("`handler_timeout` must be at least 1 ms, or no handler could end in time");
+            return base.refuse("`handler_timeout` is below 1 ms, so that no handler could end in time; choose 1 ms or more, or omit it for no limit");
         }
         if !(1..=BUFFER_MAX).contains(&self.buffer) {
             return base.refuse("`buffer` must be between 1 and 100,000");

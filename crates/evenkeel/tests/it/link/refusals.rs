@@ -1,16 +1,22 @@
 //! The errors for a server that rejects the client, and for a server of another kind.
 
 use super::harness::{cmd, cut, down, link, quick_link, refusal, server};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use evenkeel::Keel;
+use evenkeel::cache::Cache;
 use evenkeel::clock::Clock;
 use evenkeel::link::{Epoch, Link, LinkError, LinkOptions};
 use evenkeel_link::EpochHook;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use testkit::servers::{OldRedis, Redis, RedisOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
+
+/// The lowest `proto-max-bulk-len` that a server may have.
+const LIMIT: usize = 1 << 20;
 
 /// Sends `words` to every client that has sent something, or before that, and closes the connection.
 async fn says(words: &'static [u8], is_first: bool) -> Result<String> {
@@ -74,6 +80,46 @@ async fn tls_port_is_named_in_the_error() -> Result<()> {
     let error = refusal(&redis.url().replace("rediss://", "redis://")).await;
     assert!(matches!(&error, LinkError::Down { .. }) && error.is_retryable(), "{error}");
     assert!(!error.to_string().contains("Incompatible"), "{error}");
+    Ok(())
+}
+
+/// The connection broke, also for the calls of other tasks, and again at each repetition; the reason was lost with it.
+#[tokio::test]
+async fn value_above_the_limit_of_the_server_is_not_sent() -> Result<()> {
+    let redis = Redis::start(RedisOptions::new().arguments(["--proto-max-bulk-len", "1mb"])).await?;
+    let keel = Keel::connect(&redis.url()).await?;
+    let link = keel.link().context("it is on Redis")?;
+    let epoch = || link.epoch().map(|epoch| epoch.number());
+    let began = epoch();
+    let set = |bytes: usize| redis::cmd("SET").arg("a").arg(vec![b'x'; bytes]).clone();
+    let mut pipeline = redis::pipe();
+    pipeline.add_command(set(1)).add_command(set(LIMIT + 1));
+    for _ in 0..2 {
+        for refused in [
+            link.command(b"a", &set(LIMIT + 1)).await.map(drop),
+            link.pipeline(b"a", &pipeline).await.map(drop),
+            link.blocking().await?.command(&set(LIMIT + 1), Duration::ZERO).await.map(drop),
+        ] {
+            let error = refused.unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("1048577") && text.contains("limit of 1048576 (`proto-max-bulk-len`)"), "{text}");
+            assert!(!error.is_retryable() && !error.outcome_unknown(), "{text}");
+        }
+    }
+    link.command(b"a", &set(LIMIT)).await?;
+
+    // Through a queue and a cache.
+    let text = "x".repeat(2 * LIMIT);
+    let refused = keel.queue::<String>("mail").body_bytes_max(4 * LIMIT).open().await?.now(&text).await.unwrap_err();
+    assert!(refused.to_string().contains("proto-max-bulk-len"), "{refused}");
+    let cache: Cache<u64, String> = keel.cache("text").ttl(Duration::from_secs(60)).open().await?;
+    let load = |_: &u64| {
+        let value = text.clone();
+        async move { Ok::<_, std::io::Error>(Some(value)) }
+    };
+    let loaded = cache.get(&1, load).await?;
+    assert_eq!(loaded.map(|text| text.len()), Some(text.len()), "a value that cannot be stored is returned");
+    assert_eq!(epoch(), began, "no connection broke");
     Ok(())
 }
 

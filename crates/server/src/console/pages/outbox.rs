@@ -181,6 +181,8 @@ enum OutboxItem {
 impl Choice {
     fn of_outbox(&self) -> Result<(OutboxItem, Value), Problem> {
         if self.work.is_empty() {
+            without_nul("topic", &self.topic)?;
+            without_nul("key", &self.key)?;
             let target = json!({ "topic": self.topic, "key": self.key });
             return Ok((OutboxItem::Key(self.topic.clone(), self.key.clone()), target));
         }
@@ -193,6 +195,7 @@ impl Choice {
     fn of_inbox(&self) -> Result<(Vec<u8>, Value), Problem> {
         let unreadable = || invalid("message", "Use the form of the page.");
         let message = from_hex(&self.message).ok_or_else(unreadable)?;
+        without_nul("group", &self.group)?;
         Ok((message, json!({ "group": self.group, "message": self.message })))
     }
 
@@ -203,6 +206,11 @@ impl Choice {
         let detail = format!("To give it up, type: {expected}. Nothing was changed.");
         Err(Problem::of_field(NOT_CONFIRMED, "confirm", detail))
     }
+}
+
+/// Some databases find nothing with such a text, others refuse the statement.
+fn without_nul(field: &'static str, text: &str) -> Result<(), Problem> {
+    if text.contains('\0') { Err(invalid(field, "No name has a NUL character.")) } else { Ok(()) }
 }
 
 fn database(app: &App) -> Result<&Database, Problem> {

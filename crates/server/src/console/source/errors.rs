@@ -5,6 +5,7 @@ use evenkeel::cache::CacheError;
 use evenkeel::queue::QueueError;
 use evenkeel::sql::SqlError;
 use evenkeel::stream::StreamError;
+use web::sql::rejects_values;
 use web::{Kind, Problem};
 
 pub(crate) fn queue_problem(error: QueueError) -> Problem {
@@ -63,7 +64,9 @@ pub(crate) fn stream_problem(error: StreamError) -> Problem {
 }
 
 pub(crate) fn sql_problem(error: &SqlError) -> Problem {
-    Problem::new(Kind::UNAVAILABLE, sentence(error))
+    // A repeat fails as well.
+    let rejects = matches!(error, SqlError::Database { error, .. } if rejects_values(error));
+    Problem::new(if rejects { Kind::INVALID_INPUT } else { Kind::UNAVAILABLE }, sentence(error))
 }
 
 fn sentence(error: &impl std::fmt::Display) -> String {

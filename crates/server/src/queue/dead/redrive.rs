@@ -30,10 +30,10 @@ pub(in crate::queue) struct RedriveArguments {
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     crashed: Option<bool>,
     /// Only jobs that died at this time or later
-    #[arg(long, value_name = "TIME", value_parser = time::read_time)]
+    #[arg(long, value_name = "TIME", value_parser = time::read_time, allow_hyphen_values = true)]
     from: Option<u64>,
     /// Only jobs that died at this time or earlier
-    #[arg(long, value_name = "TIME", value_parser = time::read_time)]
+    #[arg(long, value_name = "TIME", value_parser = time::read_time, allow_hyphen_values = true)]
     until: Option<u64>,
     /// Maximum number of jobs that become due per second (default: all at once). Sends back as many as become due in ten seconds, waits ten
     /// seconds, and so on; Ctrl-C stops it, and the rest stays dead

@@ -178,6 +178,8 @@ async fn bad_requests_are_problems_with_their_outcome() {
         (job(json!({ "body_base64": "AP8=" })), "body_base64"),
         (job(json!({ "body": 1, "at": 1, "delay_ms": 1 })), "at"),
         (job(json!({ "body": 1, "delay_ms": "-1" })), "delay_ms"),
+        (job(json!({ "body": 1, "at": -1 })), "at"),
+        (job(json!({ "body": 1, "at": "-1" })), "at"),
         (job(json!({ "body": 1, "delay_ms": "18446744073709551616" })), "delay_ms"),
         (job(json!({ "body": 1, "priority": "highest" })), "priority"),
         (json!({ "jobs": [] }), "jobs"),

@@ -13,5 +13,6 @@ pub(crate) mod routes;
 pub(crate) mod server;
 mod setup;
 pub(crate) mod streams;
+mod texts;
 mod tokens;
 mod walk;

@@ -5,6 +5,9 @@ use evenkeel::queue::{Delivery, Handled};
 use serde_json::{Value, json};
 use testkit::browser::Browser;
 
+/// A W3C `traceparent`.
+const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
 const HOSTILE: &str = "<img src=x onerror=alert(1)>\"'&";
 
 #[tokio::test]
@@ -117,22 +120,73 @@ async fn dead_letters_by_error_are_as_many_as_the_page_says() {
 async fn job_page_shows_attempts_headers_and_progress() {
     let console = Console::start(false).await;
     let mail = console.keel.queue::<Value>("mail").open().await.unwrap();
-    let sent = mail.job(&json!({ "to": "ada" })).retries(4).header("tenant", "acme").enqueue().await.unwrap();
+    let job = mail.job(&json!({ "to": "ada" })).retries(4).header("tenant", "acme").trace(TRACE);
+    let sent = job.enqueue().await.unwrap();
     let (failed, mut failures) = tokio::sync::mpsc::unbounded_channel();
+    let (release, released) = tokio::sync::watch::channel(false);
     let consumer = mail.consume(move |job: Delivery<Value>| {
-        let failed = failed.clone();
+        let (failed, mut released) = (failed.clone(), released.clone());
         async move {
             let noted = job.progress("row 7 of 9").await;
             let _ = failed.send(());
             noted.map_err(|error| error.to_string())?;
+            let _ = released.wait_for(|is_released| *is_released).await;
             Err::<Handled, _>("smtp refused".to_owned())
         }
     });
-    consumer.run(async { failures.recv().await.unwrap() }).await.unwrap();
-    let page = console.get(&format!("/queues/mail/jobs/{}", sent.id), "").await.text;
-    for part in ["<dt>Attempt</dt><dd>2 of 5</dd>", "acme", "row 7 of 9", "attempt 1 failed: smtp refused"] {
+    let path = format!("/queues/mail/jobs/{}", sent.id);
+    let shown = async || console.get(&path, "").await.text;
+    let first_attempt = async {
+        failures.recv().await.unwrap();
+        console.keel.report_once().await.unwrap();
+        let process = format!("/ {} <a href=\"/workers\">", std::process::id());
+        // The console reads the reports from time to time.
+        let running = testkit::eventually("the page names the process", async || {
+            let page = shown().await;
+            page.contains(&process).then_some(page)
+        });
+        let page = running.await.unwrap();
+        for part in ["<dt>Attempt</dt><dd>1 of 5</dd>", "<dt>Progress</dt><dd>row 7 of 9</dd>"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        release.send(true).unwrap();
+    };
+    consumer.run(first_attempt).await.unwrap();
+    let page = shown().await;
+    let trace = format!("<dt>Trace</dt><dd>{TRACE}</dd>");
+    let parts = ["<dt>Attempt</dt><dd>2 of 5</dd>", &trace, "acme", "row 7 of 9", "attempt 1 failed: smtp refused"];
+    for part in parts {
         assert!(page.contains(part), "{part}: {page}");
     }
+}
+
+/// A trace is written by whoever enqueues, and is as private as a body.
+#[tokio::test]
+async fn viewer_sees_no_headers_progress_and_trace_of_a_job() {
+    let console = Console::start(true).await;
+    let mail = console.keel.queue::<Value>("mail").open().await.unwrap();
+    let job = mail.job(&json!({})).header("tenant", "acme").trace(TRACE).delay(std::time::Duration::from_secs(3_600));
+    let path = format!("/queues/mail/jobs/{}", job.enqueue().await.unwrap().id);
+    for (role, sees) in [(0, false), (1, true)] {
+        let page = console.get(&path, &format!("authorization: Bearer {}\r\n", console.tokens[role])).await;
+        assert_eq!(
+            (page.status, page.text.contains("acme"), page.text.contains(TRACE)),
+            (200, sees, sees),
+            "{}",
+            page.text
+        );
+    }
+}
+
+/// At 1,280 pixels and more, prose stood over empty space, and the figures below it.
+#[tokio::test]
+async fn overview_begins_with_figures() {
+    let console = Console::start(false).await;
+    console.add_dead(json!({}), "bad address").await;
+    let page = console.get("/", "").await.text;
+    let parts = ["<dl class=\"tiles\">", "<section class=\"troubles\"", "<h2>Queues</h2>"];
+    let places = parts.map(|part| page.find(part).unwrap_or_else(|| unreachable!("{part}: {page}")));
+    assert!(places.is_sorted() && !page[..places[0]].contains("<section"), "{page}");
 }
 
 /// `type` of a problem was an address without an entry.

@@ -185,4 +185,5 @@ async fn actions_are_in_the_audit_log() {
     assert_eq!((&lines[1]["outcome"], &lines[1]["id"]), (&json!("done"), &lines[0]["id"]));
     let page = console.get("/log", "").await.text;
     assert!(page.contains("done: Paused: consumers get no jobs until Resume."), "{page}");
+    assert_eq!(page.matches("<tr>").count(), 2, "headings, and one row for the two lines of the action: {page}");
 }

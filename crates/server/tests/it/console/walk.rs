@@ -165,6 +165,21 @@ async fn redrive_with_a_rate_is_stopped_after_its_slice() {
     assert_eq!(console.keel.topic("mail").await.unwrap().stats().await.unwrap().dead(), 2);
 }
 
+/// The bar stood still until the page was loaded again. The second slice of the redrive follows the first after ten seconds.
+#[tokio::test]
+async fn progress_bar_follows_its_operation() {
+    let console = Console::start(false).await;
+    let redrive = slow_redrive(&console).await;
+    let browser = Browser::start().await.unwrap();
+    browser.goto(&format!("http://{}{}", console.address, redrive.0)).await.unwrap();
+    browser.eval("document.body.dataset.loaded = 'once'").await.unwrap();
+    browser.wait_for("progress[max='12'][value='12']").await.unwrap();
+    browser.wait_for_text(".figure", "12 of 12 sent back").await.unwrap();
+    browser.wait_for_text("main", "done").await.unwrap();
+    assert_eq!(browser.count("body[data-loaded=once]").await.unwrap(), 1, "the page was not loaded again");
+    assert_eq!(browser.console().await.unwrap(), Vec::<String>::new());
+}
+
 /// The button stayed until the page was loaded again, next to "done".
 #[tokio::test]
 async fn stop_button_goes_with_the_end_of_its_operation() {

@@ -5,6 +5,11 @@ use crate::mutants::{Mutant, mutant};
 /// In the order in which an acquisition meets them.
 pub(super) const ROWS: &[Mutant] = &[
     mutant(
+        "redlock_servers_differ",
+        "A server that is given twice answers for two, and alone is the majority of three.",
+        "lock::redlock::extremes::server_that_is_given_twice_is_refused",
+    ),
+    mutant(
         "redlock_outsider",
         "A server restarted without its data grants held locks.",
         "lock::redlock::forgetting::redis::empty_server_grants_no_lock_until_leases_end",

@@ -182,6 +182,28 @@ async fn body_above_64_kib_is_refused() {
     send(&chunked(&body(65_537)), &[json, endless]).await.problem(413, "body-too-large");
 }
 
+/// They had empty bodies, because no handler sees such requests.
+#[tokio::test]
+async fn request_that_the_http_server_refuses_has_a_problem_document() {
+    let server = Server::start();
+    let get =
+        |path: &str, headers: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n").into_bytes();
+    let headers: String = (0..200).map(|number| format!("x-{number}: y\r\n")).collect();
+    for (request, status, slug) in [
+        (get(&format!("/{}", "a".repeat(70_000)), ""), 414, "uri-too-long"),
+        (get("/", &headers), 431, "headers-too-large"),
+        (get("/", &format!("x: {}\r\n", "a".repeat(500_000))), 431, "headers-too-large"),
+        (get("/", "content-length: -1\r\n"), 400, "bad-request"),
+        (b"G\0T / HTTP/1.1\r\nhost: localhost\r\n\r\n".to_vec(), 400, "bad-request"),
+    ] {
+        let answer = server.client.raw(&request, false).await.unwrap();
+        answer.problem(status, slug);
+        assert_eq!(answer.header("x-short-id").map(str::len), Some(8));
+    }
+    let docs = server.client.get("/docs").await;
+    assert!(docs.text().contains("id=\"uri-too-long\"") && docs.text().contains("id=\"headers-too-large\""));
+}
+
 #[tokio::test]
 async fn target_or_search_above_8000_bytes_is_refused() {
     let server = Server::start();

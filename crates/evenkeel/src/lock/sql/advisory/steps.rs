@@ -169,7 +169,7 @@ impl LockSteps for AdvisorySteps {
         // The lease is the idle timeout of the connection, which MySQL and PostgreSQL limit.
         if call.lease_ms > LEASE_MS_MAX && guard("advisory_lock_lease_bounded") {
             return Err(LockError::Invalid(format!(
-                "a ttl of {} ms; the maximum for an advisory lock is one day",
+                "a ttl of {} ms; choose 50ms to a day for an advisory lock, which its guard renews",
                 call.lease_ms
             )));
         }

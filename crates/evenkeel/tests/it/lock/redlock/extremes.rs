@@ -67,6 +67,22 @@ async fn extreme_redlock_settings_work_or_are_rejected() {
     .await;
 }
 
+/// One server, given three times, was a Redlock of three that all went away together.
+#[tokio::test]
+async fn server_that_is_given_twice_is_refused() {
+    let shared = redis().await.unwrap();
+    let join = if shared.url.contains('?') { '&' } else { '?' };
+    let url = |prefix: &str| format!("{}{join}prefix={}{prefix}", shared.url, shared.prefix);
+    let (one, two) = (url("one"), url("two"));
+    for urls in [[&one, &one, &one], [&one, &two, &one]] {
+        let urls = urls.map(String::as_str);
+        for opened in [Redlock::connect(&urls).await, Redlock::connect_lazy(&urls).await] {
+            let Err(LockError::Invalid(text)) = opened else { panic!("{urls:?} are a Redlock") };
+            assert!(text.contains("was given twice") && text.contains("name each server once"), "{text}");
+        }
+    }
+}
+
 /// A value that another program had stored under the key of a server's status excluded that server forever.
 #[tokio::test]
 async fn foreign_key_types_do_not_exclude_a_server() {

@@ -12,6 +12,7 @@ on_both! {
     invalid_arguments_are_rejected_before_the_wait
     ttl_and_max_hold_below_50_ms_are_rejected
     ttl_above_max_hold_is_rejected
+    refused_ttl_names_both_bounds
 }
 
 fn free_in<T: std::fmt::Debug>(answer: Result<T, LockError>) -> Duration {
@@ -104,6 +105,17 @@ async fn ttl_above_max_hold_is_rejected(rig: Rig) {
     }
     let guard = one.lock("shorter").max_hold(TTL / 3).acquire().await.unwrap();
     assert_eq!(guard.remaining(), TTL / 3, "the default is not longer than `max_hold`");
+}
+
+/// "Must be between 1 ms and 49 days", where 50 ms is the least, and "the minimum is 50 ms" without the most.
+async fn refused_ttl_names_both_bounds(rig: Rig) {
+    let one = rig.process().await;
+    for ttl in [Duration::from_millis(1), Duration::from_secs(50 * 86_400), Duration::MAX] {
+        for reported in everything(&one, &LockTerms::default().max_hold(None).ttl(ttl)).await {
+            let text = reported.unwrap_or_default();
+            assert!(text.contains("choose") && text.contains("50ms to ") && text.contains("day"), "{ttl:?}: {text}");
+        }
+    }
 }
 
 /// Why each kind of lock refuses these terms.

@@ -72,7 +72,7 @@ impl Step<Pool> for PermitRequest {
         }
         if self.lease_ms == 0 || self.lease_ms > LEASE_MS_MAX {
             return refuse(format!(
-                "a ttl of {} ms; the ttl of permits must be between 1 ms and one day",
+                "a ttl of {} ms; choose 50ms to a day for permits, which their guard renews",
                 self.lease_ms
             ));
         }

@@ -1,5 +1,6 @@
 //! [`List`]: a page of ids.
 
+use crate::queue::steps::ITEMS_MAX;
 use crate::queue::steps::prelude::*;
 use std::ops::Bound;
 
@@ -38,7 +39,10 @@ impl Step<Shard> for List {
 
     fn check(&self) -> Checked {
         check::items(self.limit)?;
-        check::ensure(self.limit > 0, "a page must have at least one entry")
+        if self.limit == 0 {
+            return Err(QueueError::Invalid(format!("a page of no entry; request 1 to {ITEMS_MAX} entries")));
+        }
+        Ok(())
     }
 
     fn call(&self, _: &Shard) -> Call {

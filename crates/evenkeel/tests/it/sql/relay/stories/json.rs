@@ -130,6 +130,7 @@ async fn malformed_row_is_parked_and_others_are_carried_out() {
         (r#"[{"publish": {"topic": "links", "payload_base64": "%"}}]"#, "is not Base64"),
         (r#"[{"enqueue": {"topic": "mail", "body": 1, "delay_ms": 1, "due_at": 1}}]"#, "either `due_at` or `delay_ms`"),
         (r#"[{"enqueue": {"topic": "mail", "body": 1, "delay_ms": -1}}]"#, "effect 1: invalid value"),
+        (r#"[{"enqueue": {"topic": "mail", "body": 1, "due_at": -1}}]"#, "effect 1: invalid value: integer `-1`"),
         (r#"[{"enqueue": {"topic": "mail", "body": 1, "due_at": 1700000000}}]"#, "looks like seconds"),
         (r#"[{"invalidate": {"cache": "a:b", "key": "1"}}]"#, "`cache`: the name must be 1 to 64 letters"),
         (r#"[{"invalidate": {"cache": "a b", "key": "1"}}]"#, "`cache`: the name must be 1 to 64 letters"),
