@@ -131,8 +131,8 @@ pub(super) fn stream_summary(row: &Value) -> String {
     let number = |name: &str| row[name].as_u64().unwrap_or(0);
     format!(
         "{} entries of {} keys, {} processes killed and {} stopped in {:.0} s, {} leases of partitions: {} effects, {} dead letters; {} \
-         entries lost, {} done and dead, {} dead twice, {} effects out of the order of their key; {} repeated runs, {} of them under the \
-         same lease; {} transactions of a former owner refused; {} entries trimmed{}",
+         entries lost, {} done and dead, {} dead twice, {} effects out of the order of their key; {} repeated runs, {} of them of entries \
+         that were appended again, {} under the same lease; {} transactions of a former owner refused; {} entries trimmed{}",
         number("entries"),
         number("keys"),
         number("kills"),
@@ -146,6 +146,7 @@ pub(super) fn stream_summary(row: &Value) -> String {
         number("dead_twice"),
         number("out_of_order"),
         number("twice"),
+        number("appended_again"),
         number("twice_under_one_fence"),
         number("refused"),
         number("trimmed"),

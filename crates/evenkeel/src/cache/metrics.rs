@@ -130,6 +130,7 @@ const WINDOWS: &[&str] = &["closed", "expired", "unconfirmed", "abandoned", "bus
 /// Why a load bypasses the store.
 const BYPASSES: &[&str] = &[
     "store_unavailable",
+    "store_refuses",
     "invalidation_pending",
     "other_schema",
     "undecodable",

@@ -193,6 +193,12 @@ fn begin<'a>(connection: &'a mut Connection, state: &'a mut State, statement: Sq
     Box::pin(async move {
         // A transaction of an earlier borrower that sqlx still counts.
         leave(connection).await?;
+        let prelude = connection.dialect().before_begin;
+        let statement = if prelude.is_empty() || !guard("mysql_commit_ends") {
+            statement
+        } else {
+            AssertSqlSafe(format!("{prelude}; {}", statement.as_str())).into_sql_str()
+        };
         let answer = connection.begin(statement).await;
         if answer.is_err() && connection.dialect().kind == Kind::Sqlite {
             // The first of several statements may have begun a transaction that sqlx does not count.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// Every variable that the checks use. Each exists in MySQL 8.0 and in MariaDB 10.6. Their types differ between versions, so all are read as
 /// text.
-const VARIABLES: [&str; 13] = [
+const VARIABLES: [&str; 14] = [
     "VERSION()",
     "COALESCE(DATABASE(), '')",
     "@@global.read_only",
@@ -23,6 +23,7 @@ const VARIABLES: [&str; 13] = [
     "@@global.time_zone",
     "@@session.time_zone",
     "@@session.sql_select_limit",
+    "@@session.completion_type",
 ];
 
 /// Statements that need a permission each. The server checks it before it finds that there is no such table.
@@ -45,8 +46,22 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
         Err(error) => return server.fail("settings", error.to_string(), "allow this user to read server variables"),
     };
     let values = texts(&row, VARIABLES, server);
-    let [number, name, read_only, engine, mode, encoding, flush, log, format, image, zone, of_session, select_limit] =
-        &values;
+    let [
+        number,
+        name,
+        read_only,
+        engine,
+        mode,
+        encoding,
+        flush,
+        log,
+        format,
+        image,
+        zone,
+        of_session,
+        select_limit,
+        completion,
+    ] = &values;
     if let Some(number) = number {
         version(server, number);
     }
@@ -75,6 +90,11 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     if select_limit.as_deref().and_then(|limit| limit.parse().ok()).is_some_and(|limit: u64| limit < u32::MAX.into()) {
         let remedy = "SET GLOBAL sql_select_limit = DEFAULT: the server withholds rows without an error";
         server.fail("select limit", "sql_select_limit is set", remedy);
+    }
+    if completion.as_deref().is_some_and(|completion| completion != "NO_CHAIN") {
+        let remedy =
+            "SET GLOBAL completion_type = 'NO_CHAIN': each commit begins another transaction, or closes its connection";
+        server.fail("completion type", "completion_type is not NO_CHAIN", remedy);
     }
     if let Some(encoding) = encoding {
         let remedy = "create the database with CHARACTER SET utf8mb4: other character sets lose characters";

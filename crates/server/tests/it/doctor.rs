@@ -242,9 +242,10 @@ async fn mariadb_causes_permissions_and_settings_are_named() {
     assert!(lines.iter().any(|line| line.starts_with("  FAIL  binary log") && line.contains("1665")), "{lines:#?}");
     maria.execute("SET GLOBAL sql_mode = 'ORACLE'").await.unwrap();
     maria.execute("SET GLOBAL sql_select_limit = 1").await.unwrap();
+    maria.execute("SET GLOBAL completion_type = 'CHAIN'").await.unwrap();
     let (code, lines) = troubles(&[&url("root", "own")]).await;
     assert_eq!(code, 1);
-    for cause in ["remove ORACLE from sql_mode", "sql_select_limit = DEFAULT"] {
+    for cause in ["remove ORACLE from sql_mode", "sql_select_limit = DEFAULT", "completion_type = 'NO_CHAIN'"] {
         assert!(lines.iter().any(|line| line.contains(cause)), "{lines:#?}");
     }
 }

@@ -100,7 +100,7 @@ impl<V: Send + Sync + 'static> Core<V> {
                 self.log_other_schema(key);
                 LeaseReply::Bypass(Bypass::OtherSchema)
             }
-            Err(_) => LeaseReply::Bypass(Bypass::StoreUnavailable),
+            Err(error) => LeaseReply::Bypass(Bypass::of(&error)),
         }
     }
 

@@ -199,9 +199,7 @@ impl<V: Send + Sync + 'static> Core<V> {
 
     async fn load_past_store(&self, reason: Bypass, reader: Reader, loader: Loader<V>) -> Outcome<V> {
         self.metrics.bypasses.count(reason.as_str());
-        // Without the store it is unknown which version a replica must have.
-        let needs_primary = reason != Bypass::StoreUnavailable;
-        match self.run(loader, self.settings.source(reader.source(), needs_primary)).await {
+        match self.run(loader, self.settings.source(reader.source(), reason.needs_primary())).await {
             Ok(Loaded { found, known }) => Outcome::Found { found, known },
             Err(error) => Outcome::Failed(error),
         }

@@ -2,8 +2,10 @@
 
 use crate::cache::reading::demand::ReadPolicy;
 use crate::cache::settings::freshness::Source;
+use evenkeel_link::LinkError;
 use evenkeel_link::clock::Moment;
 use evenkeel_link::support::guard;
+use evenkeel_protocol::cache::error::CacheError;
 use evenkeel_protocol::cache::steps::Why;
 
 /// How a load is run.
@@ -33,6 +35,7 @@ impl Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bypass {
     StoreUnavailable,
+    StoreRefuses,
     InvalidationPending,
     OtherSchema,
     Undecodable,
@@ -43,9 +46,24 @@ pub(crate) enum Bypass {
 }
 
 impl Bypass {
+    /// After a call of the store that failed: one that replies is not unavailable.
+    pub(crate) fn of(error: &CacheError) -> Self {
+        match error {
+            CacheError::Link(LinkError::Refused { .. }) if guard("refused_load_reads_primary") => Self::StoreRefuses,
+            _ => Self::StoreUnavailable,
+        }
+    }
+
+    /// Whether the load must read the primary, because it is unknown which version a replica must have. While the store is unavailable, all
+    /// loads of all keys come here, and a database may need its replicas to bear them.
+    pub(crate) fn needs_primary(self) -> bool {
+        self != Self::StoreUnavailable
+    }
+
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::StoreUnavailable => "store_unavailable",
+            Self::StoreRefuses => "store_refuses",
             Self::InvalidationPending => "invalidation_pending",
             Self::OtherSchema => "other_schema",
             Self::Undecodable => "undecodable",

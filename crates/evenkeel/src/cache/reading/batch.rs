@@ -236,8 +236,7 @@ impl<V: Send + Sync + 'static> Batch<'_, V> {
                 }
                 NextStep::LoadPastStore(reason) => {
                     self.core.metrics.bypasses.count(reason.as_str());
-                    let needs_primary = reason != Bypass::StoreUnavailable;
-                    let source = self.core.settings.source(self.reader(&key).source(), needs_primary);
+                    let source = self.core.settings.source(self.reader(&key).source(), reason.needs_primary());
                     own.push(OwnKey { completion, source, lease: None });
                     handles.push((key.at, handle));
                 }

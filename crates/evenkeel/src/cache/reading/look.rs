@@ -94,7 +94,7 @@ impl<V: 'static> Core<V> {
             Ok(None) => return self.miss(policy.why(Why::Miss), None),
             Err(error) => {
                 tracing::debug!(cache = %self.name, %error, "read of the store failed; calling the loader");
-                return Look::Load(Plan::Bypass(Bypass::StoreUnavailable), None);
+                return Look::Load(Plan::Bypass(Bypass::of(&error)), None);
             }
         };
         let Entry { header, payload } = match Entry::parse(bytes) {

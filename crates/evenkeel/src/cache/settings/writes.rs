@@ -47,7 +47,8 @@ impl<K: ?Sized, V, C> CacheBuilder<K, V, C> {
         /// eviction for example, or only programs without this setting have used it), the last invalidation counts as just now.
         ///
         /// Not guaranteed: anything, if a replica lags further behind than this. Monitor the lag, and take such a replica out of
-        /// use. While Redis is unavailable, loads may read a replica that lacks an invalidated write; nothing is stored then.
+        /// use. While Redis is unavailable, loads may read a replica that lacks an invalidated write; nothing is stored then. If it replies
+        /// and refuses a load (its memory is full), the load reads the primary.
         pub fn reads_replicas(lag_max: Duration) => draft.replica_lag_max = Some(lag_max);
     }
 }

@@ -25,6 +25,8 @@ const TRIES: u32 = 3;
 const RETRY: Backoff = Backoff { delay_min: Duration::from_millis(200), delay_max: Duration::from_millis(200) };
 /// The minimum time that the store has for its reply, even if the caller's waiting time is over.
 const ANSWER: Duration = Duration::from_millis(500);
+/// How long a caller that does not wait for the lock waits until the calls of others before it are answered.
+const AHEAD: Duration = Duration::from_secs(5);
 /// The longest wait without polling, because notifications can be lost.
 const LOOK: Backoff = Backoff { delay_min: Duration::from_secs(1), delay_max: Duration::from_secs(1) };
 /// After a notification for another process, this one polls after this delay.
@@ -226,10 +228,23 @@ enum Outcome {
 }
 
 impl Attempt {
-    /// The first request for a shared lock, while no task of this process waits: many tasks can ask at once. It takes no place in the store's
-    /// queue. `None`: the task must wait for its turn.
+    /// The first request for a shared lock, while no task of this process waits: many tasks can ask at once, though no more than Redis answers
+    /// in time. It takes no place in the store's queue. `None`: the task must wait for its turn.
     async fn ahead_of_the_queue(&mut self, gate: &Gate) -> Result<Option<Guard>, LockError> {
         if !self.request.mode.is_shared() || !gate.is_idle() {
+            return Ok(None);
+        }
+        let locks = self.locks.clone();
+        let longest = if self.request.wait == Wait::No { AHEAD } else { self.left() };
+        let asks = within(&locks, longest, pin!(locks.asks_ahead.acquire())).await;
+        if asks.is_none() {
+            return match self.request.wait {
+                Wait::No => Err(locks.store.no_answer()),
+                _ => Err(busy(&self.request.name, gate.free_in(locks.clock.now()))),
+            };
+        }
+        // Meanwhile there may have been none left.
+        if !gate.is_idle() {
             return Ok(None);
         }
         let waits = std::mem::replace(&mut self.request.call.waits, false);

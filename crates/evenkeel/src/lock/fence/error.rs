@@ -32,8 +32,12 @@ pub enum FenceError {
     /// The commit was sent and not answered: the transaction may have been committed. Read the data before repeating the work.
     #[error("the commit was not answered ({0}); read the data before repeating the work")]
     CommitUnknown(Arc<sqlx::Error>),
-    /// The guard's fence is not in the database yet, and its row cannot be created in the caller's transaction.
-    #[error("the fence of this guard is not in the database yet; acquire the lock with `acquire_anchored`")]
+    /// The database of this connection has not stored the guard's fence yet (or its row was deleted), and cannot in the caller's transaction.
+    /// The guard is not lost.
+    #[error(
+        "the fence of this guard is not in this database yet; acquire the lock with `acquire_anchored` on a pool of this database, or begin \
+         with `Guard::begin`"
+    )]
     NotAnchored,
     /// The lock could not be acquired, or its fence could not be raised.
     #[error(transparent)]

@@ -3,10 +3,12 @@
 //! A holder stores its fence **before the first read** that it protects. A check at the first write would be too late: two holders may have
 //! read the same state by then, and both would write.
 
+mod anchors;
 mod error;
 mod rows;
 mod transaction;
 
+pub(crate) use anchors::Anchors;
 pub use error::FenceError;
 pub use transaction::FencedTransaction;
 pub(super) use transaction::end_when_quiet;
@@ -34,6 +36,10 @@ impl Guard {
     /// **Not guaranteed:** anything about reads outside this transaction (use [`LockBuilder::acquire_anchored`]), about statements that
     /// bypass the lock, or about replicas: read from the primary.
     ///
+    /// A guard may begin transactions in several databases. Each checks it against the fences that it has seen itself: one that has not seen
+    /// this guard yet may have a row with a higher fence, or none, and gets a fence of its own then
+    /// ([`FencedTransaction::fence`]). One that rejects the guard after it had accepted it declares the guard lost.
+    ///
     /// The server closes the connection of a process that is idle in the transaction for about a ttl (not SQLite).
     /// [`migrate`](crate::sql::migrate) must have run.
     ///
@@ -48,11 +54,11 @@ impl Guard {
     fn open(&self, pool: Pool) -> BoxFuture<'_, Result<(SettingTransaction, Fence), FenceError>> {
         Box::pin(async move {
             let lease = self.lease();
+            let mut fence = lease.anchors.fence_for(&pool).unwrap_or_else(|| self.fence());
             for _ in 0..RAISES_MAX {
                 if let Some(lost) = lease.lost_now() {
                     return Err(lost.into());
                 }
-                let fence = self.fence();
                 let opening = transaction::open(&pool, lease, fence);
                 // Another transaction may hold the row for as long as this lease lasts.
                 let opened = lease.locks.clock.timeout(lease.remaining(), opening).await;
@@ -60,10 +66,10 @@ impl Guard {
                     .map_err(|_| SqlError::Busy("the transaction of another holder has the row of the lock locked"))??
                 {
                     Some(transaction) => {
-                        lease.stored();
+                        lease.anchors.add(&pool, fence);
                         return Ok((transaction, fence));
                     }
-                    None => self.heal(&pool, fence).await?,
+                    None => fence = self.heal(&pool, fence).await?,
                 }
             }
             Err(FenceError::Sql(SqlError::Busy("the database had a higher fence at every attempt; try again later")))
@@ -87,15 +93,17 @@ impl Guard {
             if let Some(lost) = lease.lost_now() {
                 return Err(lost.into());
             }
-            if !lease.is_stored() {
-                return Err(FenceError::NotAnchored);
-            }
-            let fence = self.fence();
+            let Some(fence) = lease.anchors.lowest() else { return Err(FenceError::NotAnchored) };
             if rows::store(connection, &lease.held.name, lease.signer, fence).await? {
                 return Ok(());
             }
-            let seen = rows::seen(connection, &lease.held.name).await?;
-            Err(self.refused(fence, seen))
+            match rows::seen(connection, &lease.held.name).await? {
+                // The connection does not say which database this is: one that has never seen this guard must not declare it lost, nor one in
+                // which it has a fence of its own.
+                None => Err(FenceError::NotAnchored),
+                Some(seen) if seen != fence && lease.anchors.has(seen) => Err(FenceError::NotAnchored),
+                seen => Err(self.refused(fence, seen)),
+            }
         })
     }
 
@@ -105,13 +113,18 @@ impl Guard {
         transaction::commit(transaction).await
     }
 
-    /// Creates a missing row, or raises an outdated fence. Both are possible only before anything was read under this guard.
-    async fn heal(&self, pool: &Pool, fence: Fence) -> Result<(), FenceError> {
+    /// Creates a missing row, or raises an outdated fence; returns the fence to store next. Both are possible only before anything was read in
+    /// this database under this guard.
+    async fn heal(&self, pool: &Pool, fence: Fence) -> Result<Fence, FenceError> {
         let lease = self.lease();
         let held = &lease.held;
         let mut connection = pool.acquire().await.map_err(SqlError::from)?;
         let seen = rows::seen(&mut *connection, &held.name).await?;
-        let is_new = !lease.is_stored() || !guard("lock_heal_before_reading");
+        let known = lease.anchors.known_in(pool, &mut connection, &held.name).await?;
+        if let Some(own) = known.filter(|own| *own > fence) {
+            return Ok(own);
+        }
+        let is_new = known.is_none() || !guard("lock_heal_before_reading");
         match seen {
             Some(seen) if seen.0 > FLOOR_MAX && guard("lock_fence_without_owner") => Err(LockError::Invalid(format!(
                 "the row of {} in evenkeel_guards has the invalid fence {seen}, which another program wrote; correct the row: the \
@@ -119,17 +132,22 @@ impl Guard {
                 held.name
             ))
             .into()),
-            None if is_new => Ok(rows::create(&mut *connection, &held.name).await?),
-            // Redis has lost a fence that SQL has.
+            None if is_new => {
+                rows::create(&mut *connection, &held.name).await?;
+                Ok(fence)
+            }
+            // Redis has lost a fence that SQL has, or this database has seen other holders than the first one.
             Some(seen) if is_new && seen >= fence => match lease.locks.store.raise_in(held, fence, seen).await? {
                 Some(raised) => {
-                    lease.raise_fence(raised);
-                    Ok(())
+                    if lease.anchors.lowest().is_none() {
+                        lease.raise_fence(raised);
+                    }
+                    Ok(raised)
                 }
                 None => Err(self.refused(fence, Some(seen))),
             },
             // Another process has created the row in between: try again.
-            Some(seen) if seen <= fence => Ok(()),
+            Some(seen) if seen <= fence => Ok(fence),
             seen => Err(self.refused(fence, seen)),
         }
     }

@@ -23,6 +23,7 @@ static STORE_UNCHECKED: Statement = Statement::new(
      WHERE name = ? AND (fence < ? OR ? > 0 OR owner = ?)",
 );
 static SEEN: Statement = Statement::new("SELECT fence FROM evenkeel_guards WHERE name = ?");
+static ROW: Statement = Statement::new("SELECT fence, owner, writes FROM evenkeel_guards WHERE name = ?");
 static CREATE: Statement =
     Statement::new("{insert} evenkeel_guards (name, fence, writes) VALUES (?, 0, 0) {or ignore}");
 
@@ -47,6 +48,15 @@ pub(super) async fn store(
 pub(super) async fn seen(connection: &mut Connection, name: &LockName) -> Result<Option<Fence>, SqlError> {
     let row = Row::first(connection, &SEEN, &[Value::Text(name.as_str())]).await?;
     Ok(row.map(|row| row.count(0)).transpose()?.map(Fence))
+}
+
+/// A row as it is: every write of a fence changes it.
+pub(super) type Image = Option<(i64, Vec<u8>, i64)>;
+
+/// The whole row; `None` if there is none.
+pub(super) async fn image(connection: &mut Connection, name: &LockName) -> Result<Image, SqlError> {
+    let row = Row::first(connection, &ROW, &[Value::Text(name.as_str())]).await?;
+    Ok(row.map(|row| Ok::<_, sqlx::Error>((row.int(0)?, row.bytes(1)?, row.int(2)?))).transpose()?)
 }
 
 /// Creates the row, if it does not exist.

@@ -59,7 +59,8 @@ impl Guard {
     }
 
     /// The fencing token of this acquisition: higher than that of every earlier holder. A resource that rejects lower fences than it has
-    /// seen is protected from earlier holders.
+    /// seen is protected from earlier holders. It stays as it is once a database has stored it; a further database may give the guard a
+    /// higher one, which its transactions there return.
     #[must_use]
     pub fn fence(&self) -> Fence {
         self.lease.fence()

@@ -3,6 +3,8 @@
 use super::latch::Latch;
 use crate::lock::acquire::gate::Turn;
 use crate::lock::acquire::mode::Mode;
+#[cfg(feature = "sql")]
+use crate::lock::fence::Anchors;
 use crate::lock::store::locks::Locks;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Moment;
@@ -30,9 +32,9 @@ pub(crate) struct Lease {
     pub(crate) length: Duration,
     pub(crate) latch: Latch,
     fence: AtomicU64,
-    /// A database has stored the fence, so the holder may have read protected data since.
+    /// The databases that have stored the fence, in which the holder may have read protected data since.
     #[cfg(feature = "sql")]
-    is_stored: std::sync::atomic::AtomicBool,
+    pub(crate) anchors: Anchors,
     reason: OnceLock<LossReason>,
     /// Its turn in the local queue, until the lock is released or lost.
     turn: Mutex<Option<Turn>>,
@@ -75,7 +77,7 @@ impl Lease {
             latch: Latch::new(nanoseconds(grant.deadline)),
             fence: AtomicU64::new(grant.fence.0),
             #[cfg(feature = "sql")]
-            is_stored: std::sync::atomic::AtomicBool::new(false),
+            anchors: Anchors::default(),
             reason: OnceLock::new(),
             turn: Mutex::new(turn),
             changed: Notify::new(),
@@ -110,17 +112,6 @@ impl Lease {
     #[cfg(feature = "sql")]
     pub(crate) fn raise_fence(&self, fence: Fence) {
         self.fence.fetch_max(fence.0, SeqCst);
-    }
-
-    /// Records that a database has stored the fence.
-    #[cfg(feature = "sql")]
-    pub(crate) fn stored(&self) {
-        self.is_stored.store(true, SeqCst);
-    }
-
-    #[cfg(feature = "sql")]
-    pub(crate) fn is_stored(&self) -> bool {
-        self.is_stored.load(SeqCst)
     }
 
     /// The remaining time of the lease; zero once it is lost.

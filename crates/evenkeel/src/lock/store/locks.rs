@@ -11,12 +11,12 @@ use crate::process::reporter::Reporter;
 use crate::sql::database::Pool;
 use evenkeel_link::Token;
 use evenkeel_link::clock::Clock;
+use evenkeel_link::support::guard;
 use evenkeel_protocol::lock::memory::MemoryLock;
 use evenkeel_protocol::lock::redis::RedisLock;
 use evenkeel_protocol::lock::steps::LockSteps;
 #[cfg(feature = "sql")]
 use parking_lot::Mutex;
-#[cfg(feature = "sql")]
 #[cfg(feature = "sql")]
 use std::any::TypeId;
 #[cfg(feature = "sql")]
@@ -25,6 +25,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// A call for a pool with many holders takes Redis some ms, and all that are sent together must be answered within the response time-out.
+const ASKS_AHEAD: usize = 32;
 
 /// The locks of one keel. Cheap to clone.
 #[derive(Clone)]
@@ -36,6 +40,8 @@ pub(crate) struct Inner {
     /// Identifies this process among waiting ones.
     pub(crate) process: Token,
     pub(crate) gates: Arc<Gates>,
+    /// The first requests of tasks for shared locks that may be on the way at once.
+    pub(crate) asks_ahead: Semaphore,
     pub(crate) reaper: Reaper,
     pub(crate) metrics: LockMetrics,
     is_server_checked: AtomicBool,
@@ -128,6 +134,11 @@ impl Locks {
             clock,
             process,
             gates,
+            asks_ahead: Semaphore::new(if guard("lock_asks_ahead_bounded") {
+                ASKS_AHEAD
+            } else {
+                Semaphore::MAX_PERMITS
+            }),
             reaper,
             metrics,
             is_server_checked: AtomicBool::new(false),

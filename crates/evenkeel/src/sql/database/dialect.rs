@@ -80,6 +80,9 @@ pub struct Dialect {
     pub insert_ignore: [&'static str; 2],
     /// The statement that begins a transaction whose first statement writes.
     pub begin: &'static str,
+    /// Sent in the same message before each statement that begins a transaction, also one of the program: the end of the transaction is then
+    /// neither the beginning of another one nor the end of the connection, whatever the configuration of the server and of the pool says.
+    pub before_begin: &'static str,
     /// Sent in the same message as the statement that begins the transaction of a unit of work: a marker that exists as long as that
     /// transaction. `{work}` is replaced by the id of the unit of work, in hexadecimal. A savepoint ends with its transaction,
     /// whether that ends by a deadlock, a `ROLLBACK` or the implicit commit of a `CREATE TABLE`.

@@ -28,6 +28,7 @@ impl Typed for sqlx::MySql {
         greatest_least: ["GREATEST", "LEAST"],
         insert_ignore: ["INSERT IGNORE INTO", ""],
         begin: "BEGIN",
+        before_begin: "SET SESSION completion_type = 'NO_CHAIN'",
         mark: SAVEPOINT[0],
         unmark: SAVEPOINT[1],
         if_marked: "",

@@ -22,6 +22,7 @@ impl Typed for sqlx::Postgres {
         greatest_least: ["GREATEST", "LEAST"],
         insert_ignore: ["INSERT INTO", "ON CONFLICT DO NOTHING"],
         begin: "BEGIN",
+        before_begin: "",
         // Not a savepoint: later writes would need a second transaction id.
         mark: "SET LOCAL evenkeel.work = '{work}'",
         unmark: "",

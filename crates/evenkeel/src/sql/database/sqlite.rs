@@ -19,6 +19,7 @@ impl Typed for sqlx::Sqlite {
         greatest_least: ["MAX", "MIN"],
         insert_ignore: ["INSERT INTO", "ON CONFLICT DO NOTHING"],
         begin: "BEGIN IMMEDIATE",
+        before_begin: "",
         mark: SAVEPOINT[0],
         unmark: SAVEPOINT[1],
         if_marked: "",

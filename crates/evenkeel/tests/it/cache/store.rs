@@ -7,7 +7,7 @@ use evenkeel_protocol::cache::header::Entry;
 use evenkeel_protocol::cache::keys::CacheKeys;
 use evenkeel_protocol::cache::memory::{EntryStore, MemoryCache};
 use evenkeel_protocol::cache::steps::{
-    BeginWrite, Begun, CacheSteps, Fill, Filled, Generation, Invalidation, Lease, Leased, Mode, Why,
+    BeginWrite, Begun, CacheSteps, Ended, Fill, Filled, Generation, Invalidation, Lease, Leased, Mode, Renewed, Why,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,8 @@ fn cache(max_bytes: usize) -> (Arc<EntryStore>, MemoryCache, TestClock) {
     (store, cache, time)
 }
 
-async fn load(cache: &MemoryCache, key: &[u8], bytes: usize) -> Filled {
-    let ask = Lease {
+fn ask() -> Lease {
+    Lease {
         token: Token::random(),
         generation: Generation::random(),
         lease_ms: 1_000,
@@ -30,8 +30,15 @@ async fn load(cache: &MemoryCache, key: &[u8], bytes: usize) -> Filled {
         why: Why::Miss,
         schema: 1,
         lag_ms_max: 0,
-    };
-    let Leased::Granted(grant) = cache.lease(key, &ask).await.unwrap() else { panic!("no grant for {key:?}") };
+    }
+}
+
+fn invalidation() -> Invalidation {
+    Invalidation { generation: Generation::random(), floor: None, mode: Mode::Purge, lag_ms_max: 0 }
+}
+
+async fn load(cache: &MemoryCache, key: &[u8], bytes: usize) -> Filled {
+    let Leased::Granted(grant) = cache.lease(key, &ask()).await.unwrap() else { panic!("no grant for {key:?}") };
     let fill = Fill {
         grant,
         version: None,
@@ -79,22 +86,40 @@ async fn entry_above_the_bound_is_not_kept_and_evicts_nothing() {
     assert_eq!(store.len(), 1);
 }
 
+async fn open_window(cache: &MemoryCache, token: Token) {
+    let begin = BeginWrite { token, invalidation: invalidation(), window_ms: 1_000, suspect_ms: 1_000, schema: 1 };
+    assert_eq!(cache.begin_write(b"written", &begin).await.unwrap(), Begun::Open { remaining_ms: 1_000 });
+}
+
 #[tokio::test]
 async fn open_window_is_never_evicted() {
     let (_store, cache, _time) = cache(64 * 1024);
-    let begin = BeginWrite {
-        token: Token::random(),
-        invalidation: Invalidation { generation: Generation::random(), floor: None, mode: Mode::Purge, lag_ms_max: 0 },
-        window_ms: 1_000,
-        suspect_ms: 1_000,
-        schema: 1,
-    };
-    assert_eq!(cache.begin_write(b"written", &begin).await.unwrap(), Begun::Open { remaining_ms: 1_000 });
+    open_window(&cache, Token::random()).await;
     for number in 0..5_000 {
         load(&cache, format!("other {number}").as_bytes(), 200).await;
     }
     let entry = Entry::parse(cache.read(b"written").await.unwrap().unwrap()).unwrap();
     assert_eq!(entry.header.windows.len(), 1);
+}
+
+/// A program may give the store no room at all, so that nothing is cached. Windows were then lost where they began: readers loaded, as the
+/// newest, a row that was being written.
+#[tokio::test]
+async fn open_window_is_kept_where_no_entry_fits() {
+    for bound in [0, 150] {
+        let (store, cache, time) = cache(bound);
+        let token = Token::random();
+        open_window(&cache, token).await;
+        let asked = ask();
+        assert!(matches!(cache.lease(b"written", &asked).await.unwrap(), Leased::Writing { .. }), "{bound}");
+        let confirmed = cache.renew_write(b"written", token, 1_000).await.unwrap();
+        assert_eq!(confirmed, Renewed::Open { remaining_ms: 1_000 }, "{bound}");
+        let ended = cache.end_write(b"written", token, &invalidation()).await.unwrap();
+        assert_eq!(ended, Ended::Closed, "{bound}");
+        assert!(matches!(cache.lease(b"written", &asked).await.unwrap(), Leased::Granted(_)), "{bound}");
+        time.advance(Duration::from_secs(10));
+        assert_eq!(store.used_bytes(), 0, "nothing else is kept");
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The storage of the embedded backend: a sharded hash table, bounded by bytes.
 //!
 //! Eviction is CLOCK (second chance): a hand moves over the slots of each shard, skips a slot once if it was read since the hand's
-//! last visit, and evicts it otherwise. Entries with an open update window are never evicted: they are small, and the loss of one
+//! last visit, and evicts it otherwise. Entries with an open update window are never evicted, and are stored also above the bound: they are small, and the loss of one
 //! would allow a fill with a value that its writer is about to replace. An evicted entry takes the permission to fill with it, so
 //! eviction costs loads, never correctness.
 
@@ -54,7 +54,7 @@ struct Slot {
 
 impl EntryStore {
     /// An empty store. Above `max_bytes` (keys, headers, payloads and the overhead of the table) entries are evicted; a single entry
-    /// above the bound is not stored.
+    /// above the bound is not stored, unless an update window is open in it.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         Self {
@@ -153,7 +153,8 @@ impl EntryStore {
     fn put(&self, shard: &mut Shard, hash: u64, key: &[u8], (bytes, ends_at_ms, is_exempt): (Bytes, u64, bool)) {
         self.take(shard, hash, key);
         let slot = Slot { hash, key: key.into(), bytes, ends_at_ms, is_exempt, was_read: AtomicBool::new(false) };
-        if slot.cost() > self.max_bytes {
+        // A window counts also where no entry fits: without it a load would be stored while its row is being written.
+        if slot.cost() > self.max_bytes && !(is_exempt && guard("memory_window_above_the_bound")) {
             return;
         }
         self.used_bytes.fetch_add(slot.cost(), Ordering::Relaxed);

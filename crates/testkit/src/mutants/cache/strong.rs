@@ -45,6 +45,16 @@ pub(super) const ROWS: &[Mutant] = &[
         "replicas::memory::lagging_replica_is_not_read",
     ),
     mutant(
+        "refused_load_reads_primary",
+        "On a Redis whose memory is full, a reader gets the row of a replica that lacks an invalidated write.",
+        "replicas::load_that_redis_refuses_reads_the_primary",
+    ),
+    mutant(
+        "memory_window_above_the_bound",
+        "In an embedded store below the size of an entry no window is open, and readers load a row that is being written.",
+        "store::open_window_is_kept_where_no_entry_fits",
+    ),
+    mutant(
         "confirmed_begin",
         "A writer writes although its window is unconfirmed.",
         "windows::memory::write_requires_a_confirmed_window",

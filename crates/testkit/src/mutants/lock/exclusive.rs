@@ -206,6 +206,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "lock::fence::refusals::postgres::fence_behind_after_a_read_is_rejected",
     ),
     mutant(
+        "lock_fence_by_database",
+        "A holder that uses a second pool of its database raises its fence there, after it has read an old state.",
+        "lock::fence::databases::postgres::another_pool_of_the_database_rejects_what_it_has_rejected",
+    ),
+    mutant(
         "lock_fence_first",
         "A transaction reads before its fence is stored, and an update is lost.",
         "lock::fence::paused::fence_first_loses_no_update_on_mariadb",

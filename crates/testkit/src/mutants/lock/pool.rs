@@ -197,6 +197,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "readers::memory::writer_that_stops_waiting_does_not_block_readers",
     ),
     mutant(
+        "lock_asks_ahead_bounded",
+        "Tasks that ask for a share at once send more calls than Redis answers in time.",
+        "pool_faults::herd_of_waiters_asks_a_few_at_a_time",
+    ),
+    mutant(
         "lock_stripes_agree",
         "Two versions of a program divide keys differently and do not exclude each other.",
         "lock::side::many::redis::different_stripe_count_is_rejected",

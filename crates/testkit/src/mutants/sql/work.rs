@@ -55,6 +55,11 @@ pub(super) const ROWS: &[Mutant] = &[
         "sql::work::lost::sqlite::statement_that_begins_no_transaction_is_refused",
     ),
     mutant(
+        "mysql_commit_ends",
+        "With `completion_type = CHAIN` a connection returns to the pool inside another transaction.",
+        "sql::work::session::end_of_a_transaction_is_only_that_whatever_the_completion_type",
+    ),
+    mutant(
         "work_row_is_there",
         "A unit of work that a deadlock rolled back has effects in Redis.",
         "sql::work::lost::ignored_deadlock_is_not_committed",

@@ -26,6 +26,7 @@ macro_rules! on_databases {
     };
 }
 
+mod databases;
 mod holder;
 mod outlived;
 mod paused;

@@ -3,7 +3,7 @@
 use crate::lock::side::rig::Rig;
 use anyhow::Result;
 use evenkeel::Keel;
-use evenkeel::lock::Guard;
+use evenkeel::lock::{Fence, Guard};
 use evenkeel::sql::Database;
 use sqlx::Pool;
 use sqlx::pool::PoolOptions;
@@ -12,6 +12,8 @@ use testkit::park::{self, mariadb_database, postgres_database, sqlite_database};
 
 /// A database with a shelf.
 pub(super) trait Shelf: Database {
+    /// An empty one.
+    async fn database() -> Result<park::Database>;
     /// What is on it.
     async fn amount(connection: &mut Self::Connection) -> sqlx::Result<i64>;
     /// Sets the amount.
@@ -23,8 +25,12 @@ pub(super) trait Shelf: Database {
 }
 
 macro_rules! shelf {
-    ($database:ty, $store:literal) => {
+    ($database:ty, $new:expr, $store:literal) => {
         impl Shelf for $database {
+            async fn database() -> Result<park::Database> {
+                $new
+            }
+
             async fn amount(connection: &mut Self::Connection) -> sqlx::Result<i64> {
                 sqlx::query_scalar("SELECT amount FROM shelf").fetch_one(connection).await
             }
@@ -47,9 +53,21 @@ macro_rules! shelf {
     };
 }
 
-shelf!(sqlx::MySql, "UPDATE evenkeel_guards SET fence = ?, writes = writes + 1 WHERE name = ? AND fence <= ?");
-shelf!(sqlx::Postgres, "UPDATE evenkeel_guards SET fence = $1, writes = writes + 1 WHERE name = $2 AND fence <= $3");
-shelf!(sqlx::Sqlite, "UPDATE evenkeel_guards SET fence = ?, writes = writes + 1 WHERE name = ? AND fence <= ?");
+shelf!(
+    sqlx::MySql,
+    Ok(mariadb_database().await?),
+    "UPDATE evenkeel_guards SET fence = ?, writes = writes + 1 WHERE name = ? AND fence <= ?"
+);
+shelf!(
+    sqlx::Postgres,
+    Ok(postgres_database().await?),
+    "UPDATE evenkeel_guards SET fence = $1, writes = writes + 1 WHERE name = $2 AND fence <= $3"
+);
+shelf!(
+    sqlx::Sqlite,
+    Ok(sqlite_database()?),
+    "UPDATE evenkeel_guards SET fence = ?, writes = writes + 1 WHERE name = ? AND fence <= ?"
+);
 
 /// A shelf, and a Redis whose time a test moves apart from that of the processes.
 pub(super) struct Stand<S: Shelf> {
@@ -61,7 +79,7 @@ pub(super) struct Stand<S: Shelf> {
 
 impl Stand<sqlx::MySql> {
     pub(super) async fn mariadb() -> Result<Self> {
-        Self::with(mariadb_database().await?).await
+        Self::with(sqlx::MySql::database().await?).await
     }
 
     /// A pool of one connection.
@@ -72,13 +90,13 @@ impl Stand<sqlx::MySql> {
 
 impl Stand<sqlx::Postgres> {
     pub(super) async fn postgres() -> Result<Self> {
-        Self::with(postgres_database().await?).await
+        Self::with(sqlx::Postgres::database().await?).await
     }
 }
 
 impl Stand<sqlx::Sqlite> {
     pub(super) async fn sqlite() -> Result<Self> {
-        Self::with(sqlite_database()?).await
+        Self::with(sqlx::Sqlite::database().await?).await
     }
 }
 
@@ -88,21 +106,32 @@ impl<S: Shelf> Stand<S> {
         Ok(Self { rig: Rig::redis().await, pool, database })
     }
 
+    /// Another pool on the same database.
+    pub(super) async fn another_pool(&self) -> Result<Pool<S>> {
+        open::<S>(&self.database.url).await
+    }
+
     pub(super) async fn processes(&self) -> (Keel, Keel) {
         (self.rig.process().await, self.rig.process().await)
     }
 
     /// One more, under the fence.
     pub(super) async fn add_one(&self, guard: &Guard) -> Result<()> {
-        let mut work = guard.begin(&self.pool).await?;
-        let amount = S::amount(work.tx()?).await?;
-        S::put(work.tx()?, amount + 1).await?;
-        Ok(work.commit().await?)
+        add_one_in(&self.pool, guard).await.map(drop)
     }
 
     pub(super) async fn amount(&self) -> Result<i64> {
         Ok(S::amount(&mut *self.pool.acquire().await?).await?)
     }
+}
+
+/// One more on the shelf of this database; returns the fence under which it was stored.
+pub(super) async fn add_one_in<S: Shelf>(pool: &Pool<S>, guard: &Guard) -> Result<Fence> {
+    let mut work = guard.begin(pool).await?;
+    let (amount, fence) = (S::amount(work.tx()?).await?, work.fence());
+    S::put(work.tx()?, amount + 1).await?;
+    work.commit().await?;
+    Ok(fence)
 }
 
 /// A pool on the database at `url`.

@@ -8,6 +8,7 @@ mod hostile;
 mod killed;
 mod lost;
 mod order;
+mod session;
 mod tables;
 mod unknown;
 mod windows;

@@ -39,7 +39,9 @@ pub(super) struct Tally {
     pub(super) out_of_order: usize,
     /// Committed runs after the first of an entry. The inbox has recognized them.
     pub(super) twice: usize,
-    /// Those among them whose partition had no other lease in between.
+    /// Those among them that were of another entry of the log: it was appended again.
+    pub(super) appended_again: usize,
+    /// Those of the same entry of the log whose partition had no other lease in between.
     pub(super) twice_under_one_fence: usize,
     /// Transactions of a former owner that the fence has refused.
     pub(super) refused: usize,
@@ -71,7 +73,7 @@ impl Ledger {
         evenkeel::sql::migrate(&self.pool).await.unwrap();
         let tables = [
             "CREATE TABLE fences (part INTEGER PRIMARY KEY, fence INTEGER NOT NULL)",
-            "CREATE TABLE runs (stream_key INTEGER NOT NULL, number INTEGER NOT NULL, part INTEGER NOT NULL, fence INTEGER NOT NULL)",
+            "CREATE TABLE runs (stream_key INTEGER NOT NULL, number INTEGER NOT NULL, part INTEGER NOT NULL, fence INTEGER NOT NULL, id TEXT NOT NULL)",
             "CREATE TABLE effects (stream_key INTEGER NOT NULL, number INTEGER NOT NULL)",
             "CREATE TABLE refused (fence INTEGER NOT NULL)",
         ];
@@ -93,8 +95,9 @@ impl Ledger {
             sqlx::query("INSERT INTO refused (fence) VALUES (?)").bind(fence).execute(&mut *transaction).await?;
             return Ok(transaction.commit().await?);
         }
-        let run = sqlx::query("INSERT INTO runs (stream_key, number, part, fence) VALUES (?, ?, ?, ?)");
-        run.bind(key).bind(number).bind(entry.partition).bind(fence).execute(&mut *transaction).await?;
+        let run = sqlx::query("INSERT INTO runs (stream_key, number, part, fence, id) VALUES (?, ?, ?, ?, ?)");
+        let run = run.bind(key).bind(number).bind(entry.partition).bind(fence).bind(entry.id.to_string());
+        run.execute(&mut *transaction).await?;
         let message = MessageId::from(format!("{key}/{number}"));
         if self.inbox.once(&mut transaction, "billing", message).await? == Once::Fresh {
             let effect = sqlx::query("INSERT INTO effects (stream_key, number) VALUES (?, ?)");
@@ -114,10 +117,11 @@ impl Ledger {
             .fetch_all(&self.pool)
             .await
             .unwrap();
-        let runs: Vec<(u32, u32, i64)> = sqlx::query_as("SELECT stream_key, number, fence FROM runs ORDER BY rowid")
-            .fetch_all(&self.pool)
-            .await
-            .unwrap();
+        let runs: Vec<(u32, u32, i64, String)> =
+            sqlx::query_as("SELECT stream_key, number, fence, id FROM runs ORDER BY rowid")
+                .fetch_all(&self.pool)
+                .await
+                .unwrap();
         let refused: i64 = sqlx::query_scalar("SELECT count(*) FROM refused").fetch_one(&self.pool).await.unwrap();
         let leases: i64 = sqlx::query_scalar("SELECT count(*) FROM (SELECT DISTINCT part, fence FROM runs)")
             .fetch_one(&self.pool)
@@ -148,12 +152,16 @@ impl Ledger {
             let before = last.insert(key, number);
             tally.out_of_order += usize::from(before.is_some_and(|before| before > number));
         }
-        let mut fences: HashMap<Step, i64> = HashMap::new();
-        for (key, number, fence) in runs {
-            if let Some(before) = fences.insert((key, number), fence) {
-                tally.twice += 1;
-                tally.twice_under_one_fence += usize::from(before >= fence);
+        let mut entries: HashMap<Step, HashMap<String, i64>> = HashMap::new();
+        for (key, number, fence, id) in runs {
+            let fences = entries.entry((key, number)).or_default();
+            let is_first = fences.is_empty();
+            match fences.insert(id, fence) {
+                Some(before) => tally.twice_under_one_fence += usize::from(before >= fence),
+                None if is_first => continue,
+                None => tally.appended_again += 1,
             }
+            tally.twice += 1;
         }
         tally
     }

@@ -2,9 +2,11 @@
 
 use crate::cache::reads::db::{Db, DbError};
 use crate::cache::reads::rig::{Rig, Rows};
-use evenkeel::cache::{Freshness, Source};
+use evenkeel::Keel;
+use evenkeel::cache::{Cache, Freshness, Source};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use testkit::servers::{Redis, RedisOptions};
 
 const LAG: Duration = Duration::from_secs(5);
 
@@ -82,6 +84,27 @@ async fn one_key_of_a_batch_sends_the_batch_to_the_primary(rig: Rig) {
     rows.get_many_from(&[1, 2], newer, read).await.unwrap();
     let expected = [(1, Source::Primary), (1, Source::Replica), (2, Source::Primary)];
     assert_eq!(asked.into_inner().unwrap(), expected);
+}
+
+/// Redis answers reads and accepts invalidations when its memory is full, but grants no lease, so no load learned that the row had just been
+/// written: readers got the replica's older row, as if Redis were down.
+#[tokio::test]
+async fn load_that_redis_refuses_reads_the_primary() {
+    let redis = Redis::start(RedisOptions::new()).await.unwrap();
+    let keel = Keel::connect(&redis.url()).await.unwrap();
+    let rows: Cache<u64, String> = keel.cache("rows").ttl(LAG).reads_replicas(LAG).open().await.unwrap();
+    redis.command::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await.unwrap();
+    let replicas = Replicas::of("7");
+    replicas.write("8", false);
+    rows.invalidate(&1).await.unwrap();
+    assert_eq!(replicas.read(&rows, Freshness::Eventual).await, ("8".to_owned(), Some(Source::Primary)));
+    let asked = Mutex::new(Vec::new());
+    let read = |keys: Vec<u64>, source| {
+        asked.lock().unwrap().push(source);
+        async move { Ok::<_, DbError>(keys.into_iter().map(|key| (key, key.to_string())).collect::<Vec<_>>()) }
+    };
+    rows.get_many_from(&[1, 2], Freshness::Eventual, read).await.unwrap();
+    assert_eq!(asked.into_inner().unwrap(), [Source::Primary]);
 }
 
 async fn rows(rig: &Rig) -> Rows {

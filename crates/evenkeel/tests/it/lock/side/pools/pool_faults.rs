@@ -3,15 +3,17 @@
 
 use crate::lock::side::rig::{Rig, TTL, in_time, renewed_alone, until};
 use evenkeel::Keel;
-use evenkeel::link::LinkState;
-use evenkeel::lock::{Guard, LossReason, Permits, ReleaseOutcome, Wait};
+use evenkeel::link::{LinkOptions, LinkState};
+use evenkeel::lock::{Guard, LockError, LossReason, Permits, ReleaseOutcome, Wait};
 use std::time::Duration;
 use testkit::proxy::{Direction, Proxy};
 use testkit::servers::{Redis, RedisOptions};
 use testkit::step_command;
 use testkit::{CommandTrace, eventually};
+use tokio::task::JoinSet;
 
 const MS: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// A rig on Redis, and a process that reaches it over a proxy.
 async fn rig() -> (Rig, Proxy, Keel) {
@@ -233,4 +235,39 @@ async fn no_shared_renewal_is_sent_after_release() {
     let mut trace = CommandTrace::start(&redis).await.unwrap();
     renewed_alone(&mut trace, &redis, "renewed", "gone/").await;
     drop(other);
+}
+
+/// All tasks that found the pool without waiters sent their first request at once. Of 1,500 most were refused by the link, or got "no answer",
+/// because their calls took Redis longer than the response time-out, and so were other calls of the program.
+#[tokio::test]
+async fn herd_of_waiters_asks_a_few_at_a_time() {
+    let server = testkit::park::redis().await.unwrap();
+    let mut options = LinkOptions::from_url(&server.url).unwrap();
+    // Far fewer than the tasks. Releases are sent 64 at a time.
+    (options.prefix, options.in_flight_max) = (server.prefix.clone(), 120);
+    options.response_timeout = Duration::from_secs(60);
+    let keel = Keel::builder().connect_with(options).await.unwrap();
+    let mut tasks = JoinSet::new();
+    for number in 0..1_500_u64 {
+        let asked = keel.semaphore("desks", 250).take(1).ttl(HOUR);
+        let asked = if number % 3 == 0 { asked.wait(HOUR) } else { asked.wait(Wait::Forever) };
+        tasks.spawn(async move { asked.acquire().await.map(drop) });
+    }
+    while let Some(task) = tasks.join_next().await {
+        task.unwrap().unwrap();
+    }
+    // Nobody returns these: each waiter gets its own answer, and the ones without a waiting time theirs.
+    let mut held = Vec::new();
+    for _ in 0..250 {
+        held.push(keel.semaphore("desks", 250).take(1).ttl(HOUR).wait(HOUR).acquire().await.unwrap());
+    }
+    for number in 0..500_u64 {
+        let asked = keel.semaphore("desks", 250).take(1).ttl(HOUR);
+        let asked = if number % 2 == 0 { asked.wait(Duration::from_secs(2)) } else { asked.wait(Wait::No) };
+        tasks.spawn(async move { asked.acquire().await.map(drop) });
+    }
+    while let Some(task) = tasks.join_next().await {
+        let refused = task.unwrap();
+        assert!(matches!(refused, Err(LockError::Busy { .. })), "{refused:?}");
+    }
 }

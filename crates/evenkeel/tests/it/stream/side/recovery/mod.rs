@@ -2,6 +2,7 @@
 
 mod refused;
 mod shop;
+mod unfinished;
 
 use super::rig::{Case, Desk, Orders, Rig, all_settled, append, open};
 use crate::sql::databases::{TestDatabase, Tested};
