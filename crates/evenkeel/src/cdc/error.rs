@@ -2,6 +2,7 @@
 
 use super::source::{Gap, Position, SourceError, Table};
 use crate::sql::SqlError;
+use std::sync::Arc;
 
 /// Why a reader ended, or an operator's call failed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -26,7 +27,7 @@ pub enum CdcError {
     #[error("rule {rule}: the change of {table} at {position} has no key: {reason}")]
     Unmapped {
         /// The name of the rule.
-        rule: String,
+        rule: Arc<str>,
         /// The table of the change.
         table: Table,
         /// Where in the log.

@@ -148,7 +148,7 @@ async fn null_is_no_key_and_an_absent_column_is_an_error() {
         let absent: Row = [("mail", Value::Null)].into_iter().collect();
         rig.log.commit([change("users", Kind::Insert, None, Some(absent))]);
         let error = rig.calls(&rig.log, &calls).run(std::future::pending()).await.unwrap_err();
-        assert!(matches!(&error, CdcError::Unmapped { rule, .. } if rule == "calls"), "{error}");
+        assert!(matches!(&error, CdcError::Unmapped { rule, .. } if **rule == *"calls"), "{error}");
         let status = rig.admin().status().await.unwrap().unwrap();
         assert_eq!((status.state.as_str(), status.position.as_deref()), ("refused", Some("1")));
         assert_eq!(status.cause, Some(error.to_string()));

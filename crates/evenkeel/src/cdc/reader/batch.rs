@@ -4,6 +4,7 @@ use crate::cdc::error::CdcError;
 use crate::cdc::rules::{Changed, Effect, Rule};
 use crate::cdc::source::{Anchor, Change, Kind, Position};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The prefix of the library's own tables, whose changes the reader causes itself.
 const OWN_TABLES: &str = "evenkeel_";
@@ -70,7 +71,7 @@ impl Batch {
                 Kind::Insert | Kind::Update | Kind::Delete => {}
             }
             let keys = rule.keys(change).map_err(|error| CdcError::Unmapped {
-                rule: rule.name.to_string(),
+                rule: Arc::clone(&rule.name),
                 table: change.table.clone(),
                 position: position.clone(),
                 reason: error.text(),

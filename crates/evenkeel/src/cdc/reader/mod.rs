@@ -128,7 +128,7 @@ impl Reader {
                 Ended::Superseded => return Ok(()),
                 Ended::Stopped(state, error) => {
                     self.note(held, state, Some(&error.to_string())).await;
-                    return Err(error);
+                    return Err(*error);
                 }
                 Ended::Unavailable(text) => text,
             };

@@ -28,13 +28,13 @@ pub(super) enum Ended {
     /// A server is away; the next session may succeed.
     Unavailable(String),
     /// A person must look at it. With the state to be recorded.
-    Stopped(&'static str, CdcError),
+    Stopped(&'static str, Box<CdcError>),
 }
 
 impl From<SqlError> for Ended {
     fn from(error: SqlError) -> Self {
         match error {
-            error @ SqlError::NotMigrated => Self::Stopped("refused", error.into()),
+            error @ SqlError::NotMigrated => Self::Stopped("refused", Box::new(error.into())),
             error => Self::Unavailable(error.to_string()),
         }
     }
@@ -44,8 +44,8 @@ impl From<SourceError> for Ended {
     fn from(error: SourceError) -> Self {
         match error {
             SourceError::Unavailable(text) => Self::Unavailable(text),
-            SourceError::Gap(gap) => Self::Stopped("gap", CdcError::Gap(gap)),
-            error => Self::Stopped("refused", CdcError::Source(error)),
+            SourceError::Gap(gap) => Self::Stopped("gap", Box::new(CdcError::Gap(gap))),
+            error => Self::Stopped("refused", Box::new(CdcError::Source(error))),
         }
     }
 }
@@ -54,7 +54,7 @@ impl From<CdcError> for Ended {
     fn from(error: CdcError) -> Self {
         match error {
             CdcError::Sql(error) => error.into(),
-            error => Self::Stopped("refused", error),
+            error => Self::Stopped("refused", Box::new(error)),
         }
     }
 }
@@ -163,7 +163,7 @@ impl<'a> Session<'a> {
                     format!("rows of {} were changed that the log does not name (TRUNCATE, say)", change.table);
                 let gap = Gap { cause: GapCause::Unnamed, detail };
                 if self.reader.on_gap == GapPolicy::Stop {
-                    return Err(Ended::Stopped("gap", CdcError::Gap(gap)));
+                    return Err(Ended::Stopped("gap", Box::new(CdcError::Gap(gap))));
                 }
                 self.lose(&gap);
             }

@@ -19,25 +19,25 @@ pub(super) struct Column {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cdc) enum KeyError {
     /// The log has no image of the row before.
-    NoImage,
+    ImageMissing,
     /// The image has no such column.
-    NoColumn(String),
+    ColumnMissing(String),
     /// The value of this column cannot be a key.
-    NoKey(String),
+    Unusable(String),
 }
 
 impl KeyError {
     /// What is missing, and what to do.
     pub(in crate::cdc) fn text(&self) -> String {
         match self {
-            Self::NoImage => "the log has no image of the row before; record whole rows \
+            Self::ImageMissing => "the log has no image of the row before; record whole rows \
                               (MySQL: binlog_row_image=FULL; PostgreSQL: ALTER TABLE .. REPLICA IDENTITY FULL)"
                 .to_owned(),
-            Self::NoColumn(name) => format!(
+            Self::ColumnMissing(name) => format!(
                 "the log has no value of column {name:?}; correct the rule, or record whole rows \
                  (MySQL: binlog_row_image=FULL; PostgreSQL: ALTER TABLE .. REPLICA IDENTITY FULL)"
             ),
-            Self::NoKey(name) => {
+            Self::Unusable(name) => {
                 format!(
                     "the value of column {name:?} cannot be a key: use a number, a text or a UUID of at most 512 bytes"
                 )
@@ -52,7 +52,7 @@ pub(super) fn keys_of(columns: &[Column], change: &Change) -> Result<Vec<Vec<u8>
     let mut keys = Vec::with_capacity(2);
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
     if matches!(change.kind, Kind::Update | Kind::Delete) && guard("cdc_image_before") {
-        let before = before.ok_or(KeyError::NoImage)?;
+        let before = before.ok_or(KeyError::ImageMissing)?;
         keys.extend(key_of(columns, |name| before.get(name))?);
     }
     if let Some(after) = after {
@@ -69,7 +69,7 @@ fn key_of<'a>(columns: &[Column], value: impl Fn(&str) -> Option<&'a Value>) -> 
     for (place, column) in columns.iter().enumerate() {
         let value = value(&column.name);
         let value = match value {
-            None if guard("cdc_absent_is_not_null") => return Err(KeyError::NoColumn(column.name.clone())),
+            None if guard("cdc_absent_is_not_null") => return Err(KeyError::ColumnMissing(column.name.clone())),
             None | Some(Value::Null) => return Ok(None),
             Some(value) => value,
         };
@@ -82,7 +82,7 @@ fn key_of<'a>(columns: &[Column], value: impl Fn(&str) -> Option<&'a Value>) -> 
         key.push(b'\\');
     }
     if key.len() > KEY_BYTES_MAX {
-        return Err(KeyError::NoKey(columns.first().map(|column| column.name.clone()).unwrap_or_default()));
+        return Err(KeyError::Unusable(columns.first().map(|column| column.name.clone()).unwrap_or_default()));
     }
     Ok(Some(key))
 }
@@ -106,7 +106,7 @@ fn write(value: &Value, column: &Column, key: &mut Vec<u8>) -> Result<(), KeyErr
         Value::Unsigned(value) => value.to_string().into_bytes(),
         Value::Text(text) if !column.is_uuid => text.as_bytes().to_vec(),
         Value::Bytes(bytes) if !column.is_uuid => bytes.clone(),
-        _ => return Err(KeyError::NoKey(column.name.clone())),
+        _ => return Err(KeyError::Unusable(column.name.clone())),
     };
     for byte in bytes {
         if matches!(byte, b',' | b'\\') {
@@ -159,10 +159,10 @@ mod tests {
         let null = row([("mail", Value::Null)]);
         assert_eq!(keys_of(&columns, &change(Kind::Insert, None, Some(null.clone()))), Ok(vec![]));
         let absent = row([("id", Value::Int(1))]);
-        let missing = Err(KeyError::NoColumn("mail".to_owned()));
+        let missing = Err(KeyError::ColumnMissing("mail".to_owned()));
         assert_eq!(keys_of(&columns, &change(Kind::Insert, None, Some(absent.clone()))), missing);
         assert_eq!(keys_of(&columns, &change(Kind::Update, Some(absent), Some(null))), missing);
-        assert_eq!(keys_of(&columns, &change(Kind::Delete, None, None)), Err(KeyError::NoImage));
+        assert_eq!(keys_of(&columns, &change(Kind::Delete, None, None)), Err(KeyError::ImageMissing));
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         let long = row([("id", text(&"k".repeat(KEY_BYTES_MAX + 1)))]);
         for row in [row([("id", Value::Float(1.5))]), long] {
             let change = change(Kind::Insert, None, Some(row));
-            assert_eq!(keys_of(&columns(&["id"]), &change), Err(KeyError::NoKey("id".to_owned())));
+            assert_eq!(keys_of(&columns(&["id"]), &change), Err(KeyError::Unusable("id".to_owned())));
         }
     }
 

@@ -139,8 +139,8 @@ impl TableRules {
         match self.rules.last_mut() {
             Some(rule) => rule.columns = columns,
             None => {
-                self.wrong =
-                    Some(CdcError::Settings("a key comes after the cache or the function that it is for".to_owned()))
+                let text = "a key comes after the cache or the function that it is for";
+                self.wrong = Some(CdcError::Settings(text.to_owned()));
             }
         }
     }

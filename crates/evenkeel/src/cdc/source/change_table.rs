@@ -128,7 +128,7 @@ impl ChangeTable {
     async fn check(&self) -> Result<(), SourceError> {
         let rows = self.read(&TRIGGERS, &[]).await?;
         let names = rows.iter().map(|row| row.text(0)).collect::<Result<Vec<_>, _>>();
-        let names = names.map_err(|error| unavailable(error.into()))?;
+        let names = names.map_err(unavailable)?;
         for (table, _) in &self.tables {
             if KINDS.iter().any(|(kind, ..)| !names.contains(&trigger_name(kind, table))) {
                 let what = format!("table {table:?} has no triggers");
@@ -148,7 +148,7 @@ impl ChangeTable {
             return Ok(());
         }
         let rows = self.read(&TAG, &[database::Value::Int(id)]).await?;
-        let tag = rows.first().map(|row| row.text(0)).transpose().map_err(|error| unavailable(error.into()))?;
+        let tag = rows.first().map(|row| row.text(0)).transpose().map_err(unavailable)?;
         match tag {
             Some(tag) if tag == anchor.0 => Ok(()),
             Some(_) => Err(SourceError::Gap(Gap {
@@ -168,11 +168,10 @@ impl Source for ChangeTable {
     async fn start(&mut self, at: StartAt) -> Result<Started, SourceError> {
         self.check().await?;
         let text = |rows: Vec<database::Row>| rows.first().map(|row| row.text(0)).transpose();
-        let name = text(self.read(&NAME, &[]).await?).map_err(|error| unavailable(error.into()))?.unwrap_or_default();
+        let name = text(self.read(&NAME, &[]).await?).map_err(unavailable)?.unwrap_or_default();
         let identity = Identity(format!("change table {name}"));
         let end = self.read(&END, &[]).await?;
-        let end =
-            end.first().map(|row| row.int(0)).transpose().map_err(|error| unavailable(error.into()))?.unwrap_or(0);
+        let end = end.first().map(|row| row.int(0)).transpose().map_err(unavailable)?.unwrap_or(0);
         match at {
             StartAt::End { epoch } => (self.epoch, self.last) = (epoch, end),
             StartAt::Checkpoint(checkpoint) => {
@@ -197,7 +196,7 @@ impl Source for ChangeTable {
         let rows = self.read(&NEXT, &values).await?;
         let mut events = Vec::with_capacity(rows.len() * 3);
         for row in &rows {
-            let id = row.int(0).map_err(|error| unavailable(error.into()))?;
+            let id = row.int(0).map_err(unavailable)?;
             let position = self.position(id);
             let (change, anchor, at_ms) = decode(row).map_err(|what| SourceError::Unreadable {
                 position: position.clone(),
@@ -230,7 +229,8 @@ impl Source for ChangeTable {
     }
 }
 
-fn unavailable(error: SqlError) -> SourceError {
+fn unavailable(error: impl Into<SqlError>) -> SourceError {
+    let error: SqlError = error.into();
     SourceError::Unavailable(error.to_string())
 }
 
