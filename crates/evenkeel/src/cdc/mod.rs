@@ -38,6 +38,8 @@ mod admin;
 mod capture;
 mod error;
 mod metrics;
+#[cfg(feature = "binlog")]
+pub mod mysql;
 mod reader;
 mod rules;
 pub mod source;
