@@ -39,7 +39,7 @@ enum Task {
     /// Run everything: tests against real servers, documentation tests, examples, fuzzing, mutants
     Test(test::Arguments),
     /// Check the repository's own rules
-    Tidy,
+    Tidy(tidy::Arguments),
     /// Count the functions of the two programs, and fail if they have grown
     Weight,
     /// Write the lists of public items in docs/api
@@ -76,7 +76,7 @@ fn run(arguments: Arguments) -> Result<()> {
         Some(Task::Setup(arguments)) => setup::run(&arguments),
         Some(Task::Check(arguments)) => check::run(&arguments),
         Some(Task::Test(arguments)) => test::run(&arguments),
-        Some(Task::Tidy) => tidy::run(),
+        Some(Task::Tidy(arguments)) => tidy::run(&arguments),
         Some(Task::Weight) => weight::run(),
         Some(Task::Api) => api::run(),
         Some(Task::Mutants(arguments)) => mutants::run(&arguments),

@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let sets = features::sets(arguments.all)?;
     let mut steps = Steps::new("check", PLAN);
     steps.step("format", || shell::run(&mut cargo(&["fmt", "--all", "--check"])))?;
-    steps.step("tidy", crate::tidy::run)?;
+    steps.step("tidy", || crate::tidy::run(&crate::tidy::Arguments::default()))?;
     steps.step("clippy", || {
         shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
         // The library as its users build it: without the feature `testing`.

@@ -14,7 +14,8 @@ mod tasks;
 mod text;
 mod tree;
 
-use anyhow::{Result, bail};
+use crate::shell;
+use anyhow::{Context, Result, bail};
 use tree::Tree;
 
 /// One rule.
@@ -51,7 +52,7 @@ const RULES: &[Rule] = &[
     generics::RULE,
     documents::guarantees::RULE,
     documents::hazards::RULE,
-    documents::sentences::RULE,
+    documents::shows::RULE,
     extremes::RULE,
     documents::keyspace::RULE,
     documents::metrics::RULE,
@@ -59,8 +60,20 @@ const RULES: &[Rule] = &[
     documents::changelog::RULE,
 ];
 
+#[derive(clap::Args, Default)]
+pub(crate) struct Arguments {
+    /// Write the columns of tests in docs/guarantees.md and docs/hazards.md first
+    #[arg(long)]
+    write: bool,
+}
+
 /// Prints every violation, and fails if there is one.
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.write {
+        for (page, text) in documents::made(&Tree::of_repository()?) {
+            std::fs::write(shell::root().join(page), text).with_context(|| format!("{page} could not be written"))?;
+        }
+    }
     let tree = Tree::of_repository()?;
     let mut violations = 0;
     for rule in RULES {
@@ -84,6 +97,6 @@ pub(crate) fn run() -> Result<()> {
 mod tests {
     #[test]
     fn the_repository_is_tidy() -> anyhow::Result<()> {
-        super::run()
+        super::run(&super::Arguments::default())
     }
 }

@@ -73,12 +73,6 @@ impl File {
             (number, &line[..end])
         })
     }
-
-    /// Lines of test code: the whole file under `tests/`, otherwise the unit tests.
-    pub(crate) fn test_lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        let is_test = self.is_test();
-        self.lines().skip_while(move |(_, line)| !is_test && !UNIT_TESTS.contains(line))
-    }
 }
 
 /// All files of the repository.

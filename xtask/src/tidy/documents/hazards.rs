@@ -1,6 +1,6 @@
 //! docs/hazards.md names, for each hazard, its tests and its guards, and these exist.
 
-use super::guarantees::Tests;
+use super::shows::{Made, REMEDY, Shown};
 use super::{Finding, Rule, Tree, guards, markdown};
 use std::collections::BTreeSet;
 
@@ -10,17 +10,19 @@ const PAGE: &str = "docs/hazards.md";
 const TESTS: usize = 3;
 const GUARDS: usize = 4;
 
+pub(super) const MADE: Made = Made { page: PAGE, column: TESTS, id: hazard };
+
 pub(crate) const RULE: Rule = Rule {
     name: "hazards",
-    requires: "each row of docs/hazards.md names existing tests (or `later: ..`, or `see` another row) and guards of the mutant table",
+    requires: "each row of docs/hazards.md has the tests that show it (or `later: ..`, or `see` another row) and guards of the mutant table",
     check,
 };
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let (tests, table) = (Tests::of(tree), guards::table(tree));
+    let (tests, table) = (Shown::of(tree), guards::table(tree));
     let rows = tree.file(PAGE).map(|page| markdown::rows(&page.text)).unwrap_or_default();
-    let rows: Vec<_> = rows.into_iter().filter(|(_, cells)| is_id(cells.first().unwrap_or(&""))).collect();
+    let rows: Vec<_> = rows.into_iter().filter(|(_, cells)| cells.first().is_some_and(|cell| is_id(cell))).collect();
     let mut ids = BTreeSet::new();
     for (line, cells) in &rows {
         let id = cells[0];
@@ -29,13 +31,11 @@ fn check(tree: &Tree) -> Vec<Finding> {
             find(format!("{id} has two rows"));
         }
         let cell = cells.get(TESTS).unwrap_or(&"");
-        let named = markdown::code(cell);
         let elsewhere = cell.strip_prefix("see ").is_some_and(|other| rows.iter().any(|(_, cells)| cells[0] == other));
-        if named.is_empty() && !elsewhere && !cell.starts_with("later: ") {
-            find(format!("{id} names no test"));
-        }
-        for name in named.iter().filter(|name| !tests.has(name)) {
-            find(format!("{id}: there is no test `{name}`"));
+        if tests.cell(id).is_none() && !elsewhere && !cell.starts_with("later: ") {
+            find(format!("no test shows {id}"));
+        } else if !MADE.agrees(&tests, id, cell) {
+            find(format!("{id}: {REMEDY}"));
         }
         let guards = cells.get(GUARDS).map(|cell| markdown::code(cell)).unwrap_or_default();
         for name in guards.iter().filter(|name| !table.contains(**name)) {
@@ -43,6 +43,17 @@ fn check(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// The hazard of a row, by its first cell.
+fn hazard(cell: &str) -> Option<&str> {
+    Some(cell).filter(|id| is_id(id))
+}
+
+/// The hazards of the page.
+pub(super) fn ids(tree: &Tree) -> Vec<String> {
+    let rows = tree.file(PAGE).map(|page| markdown::rows(&page.text)).unwrap_or_default();
+    rows.iter().filter_map(|(_, cells)| hazard(cells.first()?)).map(str::to_owned).collect()
 }
 
 /// One or two capital letters and a number, possibly with a small letter, as in `H1` and `AL2a`.
@@ -61,7 +72,7 @@ mod tests {
         let page = rows.concat();
         let tree = Tree::of([
             (PAGE, page.as_str()),
-            ("crates/evenkeel/tests/it/cache/fences.rs", "fn a_stale_fill_is_refused() {}\n"),
+            ("crates/evenkeel/tests/it/cache/fences.rs", "// shows: H1\nfn a_stale_fill_is_refused() {}\n"),
             ("crates/testkit/src/mutants.rs", "const ROWS: &[&str] = &[\"known\"];"),
         ]);
         check(&tree).into_iter().map(|finding| finding.what).collect()
@@ -73,12 +84,12 @@ mod tests {
         let (later, see) = ("| N1 | bug | rule | later: pushes | |\n", "| H2 | bug | rule | see H1 | |\n");
         assert_eq!(found(&[good, later, see]), Vec::<String>::new());
         assert_eq!(found(&[good, good]), ["H1 has two rows"]);
-        assert_eq!(found(&["| H1 | bug | rule | soon | |\n"]), ["H1 names no test"]);
-        assert_eq!(found(&[see]), ["H2 names no test"]);
+        assert_eq!(found(&["| H1 | bug | rule | soon | |\n"]), [format!("H1: {REMEDY}")]);
+        assert_eq!(found(&[see]), ["no test shows H2"]);
         let wrong = "| H1 | bug | rule | `another_test` | `unknown` |\n";
-        let reported = ["H1: there is no test `another_test`", "H1: the guard `unknown` is not in the mutant table"];
-        assert_eq!(found(&[wrong]), reported);
-        let other_module = "| AL2a | bug | rule | `locks::a_stale_fill_is_refused` | `known` |\n";
-        assert_eq!(found(&[other_module]), ["AL2a: there is no test `locks::a_stale_fill_is_refused`"]);
+        let unknown = "H1: the guard `unknown` is not in the mutant table".to_owned();
+        assert_eq!(found(&[wrong]), [format!("H1: {REMEDY}"), unknown]);
+        let none = "| AL2a | bug | rule | soon | `known` |\n";
+        assert_eq!(found(&[none]), ["no test shows AL2a"]);
     }
 }
