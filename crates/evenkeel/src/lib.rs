@@ -3,14 +3,14 @@
 //!
 //! ```toml
 //! [dependencies]
-//! evenkeel = { version = "0.1", features = ["cache", "queue", "lock", "sqlite"] } # or "mysql", "postgres"
+//! evenkeel = { version = "0.1", features = ["sqlite"] } # or "mysql", "postgres"
 //! serde = { version = "1", features = ["derive"] } # for values and jobs of your own types
 //! sqlx = { version = "0.9", features = ["runtime-tokio", "sqlite"] } # the version that Evenkeel uses, the same database
 //! tokio = { version = "1", features = ["macros", "rt-multi-thread", "time"] }
 //! ```
 //!
-//! A program opens one [`Keel`] and gets every capability from it. Each capability is a [cargo feature](#cargo-features); none is enabled
-//! by default. The example `whole_service` is a whole service in 150 lines: HTTP, unit of work, cache, jobs, nightly report, lock, relay and
+//! A program opens one [`Keel`] and gets every capability from it. Each capability is a [cargo feature](#cargo-features); caches, queues, streams and
+//! locks are enabled by default, a database is a choice. The example `whole_service` is a whole service in 150 lines: HTTP, unit of work, cache, jobs, nightly report, lock, relay and
 //! one shutdown.
 //!
 //! # Opening
@@ -264,6 +264,7 @@
 //!
 //! # Cargo features
 //!
+//! By default: `cache`, `queue`, `stream` and `lock`; `default-features = false` leaves the choice to you, so that a program builds what it uses.
 //! Without any feature the library and what it depends on are 92 crates. The last column counts those that a feature adds: `nats` and
 //! `tls` to `sqlite`, the databases, `lock` and `spool` to `cache` and `queue`.
 //!

@@ -22,8 +22,7 @@ const COMBINED: &[&str] = &[
 /// The sets to check, each as cargo takes them.
 pub(super) fn sets(every: bool) -> Result<Vec<String>> {
     let capabilities = super::capabilities()?;
-    // The first is the default, which has no feature.
-    let mut sets = vec![String::new(), capabilities.join(",")];
+    let mut sets = vec![String::new(), "default".to_owned(), capabilities.join(",")];
     let others = others(&capabilities);
     if every {
         sets.extend(others);

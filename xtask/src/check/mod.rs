@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         shell::run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
         // The library as its users build it: without the feature `testing`.
         for features in &sets {
-            lint_library(&["--package", "evenkeel", "--features", features])?;
+            lint_library(&["--package", "evenkeel", "--no-default-features", "--features", features])?;
         }
         lint_library(&["--package", "evenkeel-published"])
     })?;
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         // The set of all features is documented with the list of public items.
         let all = capabilities()?.join(",");
         for features in sets.iter().filter(|set| **set != all) {
-            document(&["--package", "evenkeel", "--features", features])?;
+            document(&["--package", "evenkeel", "--no-default-features", "--features", features])?;
         }
         crate::api::check()?;
         // Last, because its output stays in `target/doc`.

@@ -48,6 +48,8 @@ metrics! {
         settled: Counter = counter!("evenkeel_queue_settlements_total", "queue" => queue(), "verdict" => "settled");
         pub(crate) undecodable: Counter =
             counter!("evenkeel_queue_handled_total", "queue" => queue(), "outcome" => "undecodable");
+        pub(crate) timed_out: Counter =
+            counter!("evenkeel_queue_handled_total", "queue" => queue(), "outcome" => "timed_out");
         pub(crate) leases_lost: Counter = counter!("evenkeel_queue_leases_lost_total", "queue" => queue());
         pub(crate) running: Gauge = gauge!("evenkeel_queue_running", "queue" => queue());
         pub(crate) handlers: HandlerTimes =

@@ -4,6 +4,7 @@ use super::delivery::Delivery;
 use super::handled::{Handled, Reaction};
 use super::shard::{Run, ShardWorker};
 use crate::handling::handler::{OnError, boxed};
+use crate::handling::limit::TimeLimit;
 use crate::handling::phase::{Phase, closed, drain};
 use crate::handling::work::Work;
 use crate::queue::consume::attempt::body::RecordBudget;
@@ -36,6 +37,7 @@ pub struct Consumer<T, E> {
     pub(super) reacts: bool,
     concurrency: usize,
     drain: Duration,
+    time_limit: TimeLimit,
     crash_max: u8,
     crash_delay: Duration,
     /// The reason why this combination of settings is invalid.
@@ -69,6 +71,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             reacts: false,
             concurrency,
             drain: Duration::from_secs(25),
+            time_limit: TimeLimit::default(),
             crash_max: 3,
             crash_delay: Duration::from_secs(10),
             fault: None,
@@ -84,6 +87,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
     ) -> Consumer<T, F> {
         Consumer {
             drain: self.drain,
+            time_limit: self.time_limit,
             crash_max: self.crash_max,
             crash_delay: self.crash_delay,
             fault: self.fault.or(fault),
@@ -115,6 +119,13 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         /// How long running handlers may continue after the shutdown has begun. Default 25 s. Then the consumer drops them and releases their
         /// jobs at once, without using an attempt.
         pub fn drain(deadline: Duration) => drain = deadline;
+
+        /// How long a handler may run; at least 1 ms. Then it is dropped, its [`cancellation`](Delivery::cancellation) fires, and its job is
+        /// retried as after an error, until it becomes a dead letter. A batch is dropped as a whole. Default: without limit, because leases
+        /// are extended as long as a handler runs.
+        ///
+        /// Not guaranteed: the end of a handler that blocks its thread, or of tasks and threads that it has started.
+        pub fn handler_timeout(limit: Duration) => time_limit = TimeLimit(Some(limit));
 
         /// The number of crashes in a row after which a job becomes a dead letter, if its retries are limited and it crashed while no other
         /// suspect ran. A crash is the death of the process that ran the job. Default 3.
@@ -169,12 +180,9 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
 
     /// The number of slots, if the settings are valid.
     fn checked(&self) -> Result<u32, QueueError> {
-        let refuse =
-            |reason: &str| Err(QueueError::Settings { queue: self.queue.name().to_owned(), reason: reason.to_owned() });
-        if let Some(fault) = self.fault {
-            return refuse(fault);
-        }
-        self.work.slots(self.concurrency).or_else(refuse)
+        let checked = self.fault.map_or(Ok(()), Err).and_then(|()| self.time_limit.check());
+        let slots = checked.and_then(|()| self.work.slots(self.concurrency));
+        slots.map_err(|reason| QueueError::Settings { queue: self.queue.name().to_owned(), reason: reason.to_owned() })
     }
 
     fn into_run(self, slots_max: u32, phases: watch::Receiver<Phase>) -> Arc<Run<T>> {
@@ -189,6 +197,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             backlogged: AtomicUsize::new(0),
             handling: self.work.into_handling(self.reaction, &core.clock, &phases),
             phases,
+            time_limit: self.time_limit,
             bodies: RecordBudget::default(),
             crash_max: self.crash_max,
             crash_delay_ms: ms(self.crash_delay).min(CRASH_DELAY_MS_MAX),

@@ -214,14 +214,15 @@ async fn in_time<T>(
     cancellation: &Cancellation,
     handled: impl Future<Output = Result<HandlerResult, String>>,
 ) -> Result<HandlerResult, String> {
-    let Some(limit) = run.handler_timeout.filter(|_| guard("stream_handler_timeout")) else { return handled.await };
-    if let Ok(answer) = run.core.base.clock.timeout(limit, handled).await {
-        return answer;
+    match run.time_limit.answer(&run.core.base.clock, handled).await {
+        Ok(answer) => answer,
+        Err(message) => {
+            run.metrics.timed_out.increment(1);
+            // Nothing may wait between this and the outcome: a delivery that is canceled has none.
+            cancellation.fire();
+            Ok(Err((Reaction::Retry, message)))
+        }
     }
-    run.metrics.timed_out.increment(1);
-    // Nothing may wait between this and the outcome: a delivery that is canceled has none.
-    cancellation.fire();
-    Ok(Err((Reaction::Retry, format!("the handler did not end within {limit:?}"))))
 }
 
 fn panicked(panic: &str) -> HandlerResult {

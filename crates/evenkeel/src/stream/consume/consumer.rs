@@ -8,6 +8,7 @@ use super::run::{InFlight, Run, Slots};
 use super::share::{Share, keep_attending, stop_attending};
 use super::upkeep::keep_up;
 use crate::handling::handler::OnError;
+use crate::handling::limit::TimeLimit;
 use crate::handling::phase::{FAREWELL, Phase, closed, drain};
 use crate::handling::work::Work;
 use crate::stream::metrics::ConsumerMetrics;
@@ -35,7 +36,7 @@ pub struct Consumer<T, E> {
     concurrency: usize,
     buffer: usize,
     drain: Duration,
-    handler_timeout: Option<Duration>,
+    time_limit: TimeLimit,
 }
 
 impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
@@ -55,7 +56,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             concurrency,
             buffer: 256,
             drain: Duration::from_secs(25),
-            handler_timeout: None,
+            time_limit: TimeLimit::default(),
         }
     }
 
@@ -93,7 +94,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         /// are extended as long as a handler runs.
         ///
         /// Not guaranteed: the end of a handler that blocks its thread, or of tasks and threads that it has started.
-        pub fn handler_timeout(limit: Duration) => handler_timeout = Some(limit);
+        pub fn handler_timeout(limit: Duration) => time_limit = TimeLimit(Some(limit));
     }
 
     /// Consumes until `shutdown` is ready, then drains. Creates the group, if it does not exist. During an outage of Redis an unordered
@@ -145,8 +146,13 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         if let Err(reason) = self.work.slots(self.concurrency) {
             return base.refuse(reason);
         }
+<<<<<<< HEAD
         if self.handler_timeout.is_some_and(|limit| limit < Duration::from_millis(1)) {
             return base.refuse("`handler_timeout` is below 1 ms, so that no handler could end in time; choose 1 ms or more, or omit it for no limit");
+=======
+        if let Err(reason) = self.time_limit.check() {
+            return base.refuse(reason);
+>>>>>>> cdadcc2c (Queues have a handler timeout, and the capabilities that need only Redis are on by default)
         }
         if !(1..=BUFFER_MAX).contains(&self.buffer) {
             return base.refuse("`buffer` must be between 1 and 100,000");
@@ -168,7 +174,7 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
             phases,
             buffer: self.buffer,
             drain: self.drain,
-            handler_timeout: self.handler_timeout,
+            time_limit: self.time_limit,
             share: Share::new(if is_ordered { 0 } else { core.base.partitions.len() }),
             settings: self.settings,
             core,

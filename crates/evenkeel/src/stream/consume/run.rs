@@ -5,6 +5,7 @@ use super::group::GroupSettings;
 use super::handled::HandlerResult;
 use super::share::Share;
 use crate::handling::handler::Handling;
+use crate::handling::limit::TimeLimit;
 use crate::handling::phase::Phase;
 use crate::process::draft::{Draft, Reported};
 use crate::stream::metrics::ConsumerMetrics;
@@ -38,7 +39,7 @@ pub(crate) struct Run<T> {
     pub(crate) buffer: usize,
     pub(crate) drain: Duration,
     /// How long a handler may run.
-    pub(crate) handler_timeout: Option<Duration>,
+    pub(crate) time_limit: TimeLimit,
     pub(crate) share: Share,
 }
 

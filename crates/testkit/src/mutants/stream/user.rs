@@ -100,7 +100,7 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::side::delivery::failures::memory::resumed_group_delivers_the_entry_that_paused_it",
     ),
     mutant(
-        "stream_handler_timeout",
+        "handler_timeout",
         "A handler that hangs keeps its entry, and in an ordered group all later ones of its key, for ever.",
         "stream::side::delivery::failures::memory::handler_that_hangs_ends_in_a_dead_letter",
     ),

@@ -132,15 +132,22 @@ async fn perform<T: Send + Sync + 'static>(
     }
     let exhausted = check.exhausted(&job);
     let held = Held { store: run.core.store.clone(), shard: worker.shard.clone(), receipt };
-    let delivery = Delivery::new(body, held, delivered.due_at, *job, cancellation);
+    let delivery = Delivery::new(body, held, delivered.due_at, *job, cancellation.clone());
     if let Err(ended) = check.may_start().await {
         return ended;
     }
     if let Some(outcome) = exhausted {
         return Some(check.ended(outcome).await);
     }
-    let (began, answer) = handle(worker, delivery, place.is_some()).await;
-    let mut answer = answer.unwrap_or_else(|panic| panicked(&panic));
+    let (began, handled) = handle(worker, delivery, place.is_some()).await;
+    let has_timed_out = handled.is_err();
+    let mut answer = match handled {
+        Ok(answer) => answer.unwrap_or_else(|panic| panicked(&panic)),
+        Err(message) => {
+            run.metrics.timed_out.increment(1);
+            Err((Reaction::Retry, message))
+        }
+    };
     if let Err((Reaction::PauseTopic(span), _)) = &mut answer
         && pause_topic(worker, *span).await
     {
@@ -148,7 +155,12 @@ async fn perform<T: Send + Sync + 'static>(
         *span = Duration::ZERO;
     }
     let outcome = record_result(worker, began, answer, |answer| outcome(answer, receipt.fence, delay, failures));
-    Some(check.ended(outcome).await)
+    let outcome = check.ended(outcome).await;
+    if has_timed_out {
+        // Nothing may wait after this: an attempt that is canceled has no outcome.
+        cancellation.fire();
+    }
+    Some(outcome)
 }
 
 /// Decodes the body of a job. A panic of the codec, or of the type's deserialization, becomes an error.
@@ -167,13 +179,14 @@ fn decode<T: Send + Sync + 'static>(worker: &ShardWorker<T>, job: &Job) -> Resul
     catch_panic_of_call(decode).unwrap_or_else(|panic| Err(format!("decoding panicked: {panic}")))
 }
 
-/// Calls the handler; returns the time of the call and its result, or the message of a panic.
+/// Calls the handler; returns the time of the call and its result, or the message of a panic. The outer error says that it ran too long.
 async fn handle<T: Send + Sync + 'static>(
     worker: &ShardWorker<T>,
     delivery: Delivery<T>,
     is_suspect: bool,
-) -> (Moment, Result<HandlerResult, String>) {
+) -> (Moment, Result<Result<HandlerResult, String>, String>) {
     let run = &worker.run;
+    let (limit, clock) = (run.time_limit, &run.core.clock);
     let receipt = delivery.receipt();
     let started = || {
         let now = run.core.clock.now();
@@ -181,11 +194,13 @@ async fn handle<T: Send + Sync + 'static>(
         now
     };
     match &run.handling {
-        Handling::One(handler) => (started(), catch_panic(async { handler(delivery).await }).await),
+        Handling::One(handler) => {
+            (started(), limit.answer(clock, catch_panic(async { handler(delivery).await })).await)
+        }
         Handling::Batch(gatherer) => {
             let mut ticket = gatherer.join(delivery, is_suspect);
             ticket.began().await;
-            (started(), ticket.answer().await)
+            (started(), limit.answer(clock, ticket.answer()).await)
         }
     }
 }

@@ -11,6 +11,7 @@ use self::wake_up::WakeUpListener;
 use super::delivery::Delivery;
 use super::handled::{Handled, Reaction, message_of};
 use crate::handling::handler::Handling;
+use crate::handling::limit::TimeLimit;
 use crate::handling::phase::Phase;
 use crate::process::draft::{Draft, Reported};
 use crate::queue::consume::attempt::body::RecordBudget;
@@ -46,6 +47,7 @@ pub(crate) struct Run<T> {
     /// The number of backlogged workers, which have more due jobs than they could claim.
     pub(crate) backlogged: AtomicUsize,
     pub(crate) phases: watch::Receiver<Phase>,
+    pub(crate) time_limit: TimeLimit,
     /// The memory budget for large records.
     pub(crate) bodies: RecordBudget,
     pub(crate) crash_max: u8,

@@ -192,9 +192,14 @@ async fn consumer_with_extreme_settings_works_or_is_rejected(rig: Rig) {
         let refused = mail.consume_batch(size, |_| async { Ok::<_, String>(()) }).run(async {}).await;
         assert!(matches!(refused, Err(QueueError::Settings { .. })), "{size}");
     }
+    for limit in [Duration::ZERO, Duration::from_nanos(1), Duration::from_nanos(999_999)] {
+        let refused = Desk::new().consumer(&mail).handler_timeout(limit).run(async {}).await;
+        assert!(matches!(refused, Err(QueueError::Settings { .. })), "{limit:?}");
+    }
     for span in spans() {
         let desk = Desk::new();
         let consumer = desk.consumer(&mail).concurrency(10_000).drain(span).crash_delay(span).crashes_max(0).fill(span);
+        let consumer = consumer.handler_timeout(span.max(Duration::from_millis(1)));
         let office = open(consumer);
         let id = mail.now(&"a".to_owned()).await.unwrap();
         desk.next().await.answer(Ok(Handled::Done));

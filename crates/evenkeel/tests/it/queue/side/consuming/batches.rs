@@ -18,6 +18,7 @@ on_both! {
     lost_delivery_does_not_affect_its_batch
     batch_whose_leases_are_all_lost_is_dropped
     crashed_job_runs_in_a_batch_of_one
+    batch_that_hangs_is_dropped_and_retried
     drain_starts_the_incomplete_batch
     batch_not_done_at_shutdown_is_released
     batch_of_zero_or_above_the_concurrency_is_rejected
@@ -249,6 +250,22 @@ async fn crashed_job_runs_in_a_batch_of_one(rig: Rig) {
     case.done();
     ended(&mail, &suspect).await;
     office.close().await;
+}
+
+async fn batch_that_hangs_is_dropped_and_retried(rig: Rig) {
+    let mail = rig.mail().await;
+    let (consumer, mut cases) = consumer(&mail, 2);
+    let office = open(consumer.concurrency(2).handler_timeout(Duration::from_secs(5)));
+    let ids = send(&mail, &["a", "b"]).await;
+    let mut case = cases.recv().await.unwrap();
+    rig.while_time_passes(case.answer.closed()).await;
+    let again = rig.while_time_passes(cases.recv()).await.unwrap();
+    assert_eq!(again.bodies(), ["a", "b"]);
+    again.done();
+    office.close().await;
+    for id in &ids {
+        assert_eq!(state(&mail, id).await, None);
+    }
 }
 
 async fn drain_starts_the_incomplete_batch(rig: Rig) {

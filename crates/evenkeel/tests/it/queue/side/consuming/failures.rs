@@ -1,6 +1,6 @@
 //! Handlers that fail, and what follows.
 
-use crate::queue::side::desk::{Desk, open};
+use crate::queue::side::desk::{Desk, open, open_any};
 use crate::queue::side::rig::{Mail, Rig, state};
 use bytes::Bytes;
 use evenkeel::codec::Raw;
@@ -18,6 +18,7 @@ on_both! {
     snooze_uses_no_attempt
     on_error_chooses_the_reaction
     undecodable_body_is_dead_at_once
+    handler_that_hangs_ends_in_a_dead_letter
     handler_can_pause_the_topic
     resumed_topic_delivers_the_job_that_paused_it
 }
@@ -115,6 +116,38 @@ async fn handler_panic_is_a_failed_attempt(rig: Rig) {
         history.len() == 1 && history[0].1.contains("the handler panicked") && history[0].1.contains("on purpose"),
         "{history:?}"
     );
+}
+
+/// Leases are extended as long as a handler runs, so one that hangs kept its slot for ever.
+async fn handler_that_hangs_ends_in_a_dead_letter(rig: Rig) {
+    let mail =
+        rig.mail_with(|builder| builder.retries(1).retry_delay(RetryDelay::fixed(Duration::from_secs(10)))).await;
+    let (ended, mut has_ended) = tokio::sync::mpsc::unbounded_channel();
+    let consumer = mail.consume(move |delivery: Delivery<String>| {
+        let ended = ended.clone();
+        async move {
+            if delivery.body == "hang" {
+                let (cancellation, ended) = (delivery.cancellation(), ended.clone());
+                tokio::spawn(async move {
+                    cancellation.cancelled().await;
+                    ended.send("canceled".to_owned())
+                });
+                std::future::pending::<()>().await;
+            }
+            ended.send(delivery.body).map_err(|_| "the receiver is closed".to_owned())
+        }
+    });
+    let office = open_any(consumer.concurrency(1).handler_timeout(Duration::from_secs(5)));
+    let id = mail.now(&"hang".to_owned()).await.unwrap();
+    assert_eq!(rig.while_time_passes(has_ended.recv()).await.unwrap(), "canceled");
+    // Its slot is free during the delay.
+    mail.now(&"fine".to_owned()).await.unwrap();
+    assert_eq!(rig.while_time_passes(has_ended.recv()).await.unwrap(), "fine");
+    assert_eq!(rig.while_time_passes(has_ended.recv()).await.unwrap(), "canceled");
+    office.close().await;
+    assert_eq!(state(&mail, &id).await, Some(State::Dead));
+    let error = (ErrorClass::Failed, "the handler did not end within 5s".to_owned());
+    assert_eq!(history(&mail, &id).await, [error.clone(), error]);
 }
 
 async fn snooze_uses_no_attempt(rig: Rig) {
