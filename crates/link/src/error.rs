@@ -147,6 +147,8 @@ mod tests {
         LinkError::Refused { code: code.to_owned(), message: String::new() }
     }
 
+    // shows: L3, link::Link::command, link::Link::get, link::Link::pipeline, link::Link::run, link::Epoch::command
+    // shows: link::Epoch::pipeline, link::Epoch::run
     #[test]
     fn only_a_sent_command_without_a_reply_is_in_doubt() {
         let down = LinkError::Down { address: "localhost:6379".to_owned(), reason: "refused".to_owned() };

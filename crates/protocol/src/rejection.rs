@@ -77,6 +77,7 @@ impl<T, E> Listing<T, E> {
 mod tests {
     use super::{Listing, Rejection};
 
+    // shows: hazard SF17
     #[test]
     fn rejection_is_listed_and_an_outage_ends_the_listing() {
         let mut listing = Listing::default();

@@ -188,6 +188,7 @@ pub(crate) fn body_json(bytes: &[u8]) -> Value {
 mod tests {
     use super::*;
 
+    // shows: hazard S14
     #[test]
     fn table_columns_fit_their_widest_cell() {
         let rows = vec![vec!["mail".to_owned(), "1200".to_owned()], vec!["a long name".to_owned(), "7".to_owned()]];
@@ -199,6 +200,7 @@ mod tests {
 
     /// An error or a name with an escape sequence, a C1 control, a line break or a bidirectional control rewrote what `lock show` and
     /// `queue job` printed.
+    // shows: hazard CL4
     #[test]
     fn foreign_text_controls_no_terminal_and_forges_no_line() {
         let rows = [vec!["\u{1b}[2Jred\u{9b}31m\r".to_owned()], vec!["two\nlines\u{202e}\u{2028}".to_owned()]];
@@ -211,6 +213,7 @@ mod tests {
     }
 
     /// `queue job` panicked for a body of 64 KiB: a width of `format!` has 16 bits.
+    // shows: hazard CL5
     #[test]
     fn table_cells_of_any_width_are_aligned() {
         let (wide, number) = ("x".repeat(70_000), "1".repeat(70_000));

@@ -99,6 +99,7 @@ mod tests {
         assert!(["90", "s", "-5s", "1w", "99999999999999999999d", ""].map(read_span).iter().all(Result::is_err));
     }
 
+    // shows: hazard T12
     #[test]
     fn pause_ends_within_a_hundred_years() {
         const NOW: u64 = 1_700_000_000_000;

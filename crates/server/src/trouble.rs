@@ -36,6 +36,7 @@ pub(crate) fn of_stream(figures: &Figures) -> Rank {
 mod tests {
     use super::*;
 
+    // shows: hazard PO11
     #[test]
     fn topic_without_consumers_ranks_above_dead_and_late_ones() {
         let rank = |ready, workers, dead, paused| {

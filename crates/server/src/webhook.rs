@@ -118,6 +118,7 @@ mod tests {
     use super::*;
 
     /// The name had the brackets of the URL, which no certificate has: each alert to such an address failed.
+    // shows: hazard PO10
     #[test]
     fn https_webhook_may_be_at_an_ipv6_address() {
         let webhook = Webhook::to("https://[2001:db8::7]:8443/hook").unwrap();
@@ -129,6 +130,7 @@ mod tests {
         assert!(Webhook::to("http://[::1]/").unwrap().name.is_none());
     }
 
+    // shows: hazard PO10
     #[test]
     fn user_and_password_of_a_url_become_a_header() {
         let of = |url: &str| Webhook::to(url).unwrap().authorization;

@@ -52,6 +52,7 @@ pub(crate) fn describe() {
 mod tests {
     use super::*;
 
+    // shows: hazard PO14
     #[test]
     fn rows_of_the_page_have_kind_labels_and_meaning() {
         let rows = metric_rows(METRICS_PAGE);

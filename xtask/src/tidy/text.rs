@@ -79,6 +79,7 @@ mod tests {
     }
 
     /// The README's service lost its tables while nobody used it for ten minutes.
+    // shows: hazard BW10
     #[test]
     fn database_in_memory_keeps_its_connection() {
         let open = format!("open(\"{IN_MEMORY}\")\n");

@@ -168,6 +168,7 @@ impl Lookup {
 mod tests {
     use super::*;
 
+    // shows: S12, hazard S3a
     #[test]
     fn prefix_record_of_two_databases_is_ambiguous() {
         let database = "postgres://db.example/links".parse().unwrap();

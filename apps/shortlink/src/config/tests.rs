@@ -40,6 +40,7 @@ fn flag_overrides_settings_file() {
     assert_eq!(Config::resolve(&common, &serve).unwrap().near, Some(0));
 }
 
+// shows: hazard S31
 #[test]
 fn wrong_settings_are_one_sentence() {
     let check = |common: &CommonFlags, serve: &ServeFlags, expected: &str| {

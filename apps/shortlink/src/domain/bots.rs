@@ -66,6 +66,7 @@ pub fn is_bot(agent: Option<&[u8]>) -> bool {
 mod tests {
     use super::{BOT_MARKS, is_bot};
 
+    // shows: hazard S40
     #[test]
     fn browsers_are_people() {
         for agent in [

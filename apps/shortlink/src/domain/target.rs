@@ -220,6 +220,7 @@ mod tests {
         assert_eq!(refused(&rules, "https://links.example/", Some("not a host")), "accepted");
     }
 
+    // shows: hazard S32
     #[test]
     fn private_networks_are_refused_only_if_configured() {
         let strict = TargetRules::new(&[], true);

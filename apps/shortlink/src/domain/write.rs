@@ -201,6 +201,7 @@ mod tests {
         link
     }
 
+    // shows: S11
     #[test]
     fn newer_version_wins() {
         let Decision::Update { link: banned, expiry_changed } = ban(7, None).decide(Some(&link(5))) else {
@@ -227,6 +228,7 @@ mod tests {
     }
 
     /// Regression: when the creation of a link had conflicted, a later edit of it was applied to the link that had the code.
+    // shows: S11
     #[test]
     fn write_to_another_link_of_same_code_is_not_applied() {
         let meant = |write: PendingWrite| PendingWrite { made_at: Some(at(6)), ..write };

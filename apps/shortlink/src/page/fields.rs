@@ -120,6 +120,7 @@ fn shown(text: &str) -> String {
 mod tests {
     use super::FormInput;
 
+    // shows: hazard S41
     #[test]
     fn target_without_scheme_is_https() {
         for (entered, target) in [

@@ -77,6 +77,7 @@ fn utc(moment: Timestamp) -> String {
 mod tests {
     use super::{punycode, target, visible};
 
+    // shows: hazard S7
     #[test]
     fn invisible_and_direction_characters_are_percent_encoded() {
         assert_eq!(visible("https://example.com/\u{202e}gpj.exe"), "https://example.com/%E2%80%AEgpj.exe");
@@ -84,6 +85,7 @@ mod tests {
     }
 
     /// The first letter of this host is Cyrillic.
+    // shows: hazard S41
     #[test]
     fn host_of_other_letters_is_shown_as_punycode() {
         assert_eq!(punycode("https://\u{430}pple.com/x").as_deref(), Some("xn--pple-43d.com"));

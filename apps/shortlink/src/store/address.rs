@@ -54,6 +54,7 @@ mod tests {
         fingerprint(&url.parse().unwrap()).unwrap()
     }
 
+    // shows: hazard S3a
     #[test]
     fn fingerprint_covers_host_port_and_name_but_not_user() {
         let one = of("postgres://a:b@db.example/links").unwrap();

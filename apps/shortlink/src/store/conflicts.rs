@@ -116,6 +116,7 @@ mod tests {
     use super::ascii;
     use serde_json::{Value, json};
 
+    // shows: hazard T1
     #[test]
     fn escaped_json_is_ascii_and_means_the_same() {
         let value = json!({ "target": "https://example.com/\u{1f600}/M\u{fc}ller\"\\\n", "\u{e9}": 1 });

@@ -105,6 +105,7 @@ mod tests {
     use super::{Format, refuse_encoded};
     use std::path::Path;
 
+    // shows: hazard S9
     #[test]
     fn compressed_file_is_refused_with_decompress_command() {
         let refused = refuse_encoded(b"\x1f\x8b\x08\0", "a.tsv").unwrap_err().to_string();
@@ -115,6 +116,7 @@ mod tests {
         refuse_encoded(b"", "a.tsv").unwrap();
     }
 
+    // shows: hazard T11
     #[test]
     fn utf_16_text_is_refused_with_remedy() {
         for utf_16 in [&b"\xff\xfet\0a\0"[..], b"\xfe\xff\0t\0a", b"t\0a\0r\0", b"\0t\0a\0r\0g\x04\x10"] {

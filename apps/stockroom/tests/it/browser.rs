@@ -75,6 +75,7 @@ async fn form_errors_are_shown_at_their_fields() {
     browser.wait_for_text("#name-error", "A product named \"apples\" already exists.").await.unwrap();
 }
 
+// shows: hazard S13
 #[tokio::test]
 async fn first_screen_offers_samples_and_orders_follow() {
     let (_server, browser) = open().await;
@@ -113,6 +114,7 @@ async fn first_screen_offers_samples_and_orders_follow() {
     assert_eq!(browser.console().await.unwrap().iter().filter(|line| !line.contains("409")).count(), 0);
 }
 
+// shows: hazard S13
 #[tokio::test]
 async fn pages_fit_every_width() {
     let server = Server::start_with(&["--cap", "1000000"]);
@@ -144,6 +146,7 @@ async fn pages_fit_every_width() {
 }
 
 /// A select cuts its text without moving anything else, so [`fits`] does not notice.
+// shows: hazard S13
 #[tokio::test]
 async fn default_strategy_is_readable_at_every_width() {
     let (server, browser) = open().await;

@@ -40,28 +40,33 @@ impl SchemaOwner for Stockroom {
     }
 }
 
+// shows: hazard S1
 #[tokio::test]
 async fn mariadb_instances_started_at_once_make_the_tables() -> Result<()> {
     started_at_once(&Stockroom, "mariadb", false).await?;
     started_at_once(&Stockroom, "mariadb", true).await
 }
 
+// shows: hazard S1
 #[tokio::test]
 async fn postgres_instances_started_at_once_make_the_tables() -> Result<()> {
     started_at_once(&Stockroom, "postgres", false).await?;
     started_at_once(&Stockroom, "postgres", true).await
 }
 
+// shows: hazard S8
 #[tokio::test]
 async fn sqlite_instances_killed_at_random_leave_one_schema() -> Result<()> {
     killed_at_random(&Stockroom, "sqlite", 0..2).await
 }
 
+// shows: U5, hazard S8
 #[tokio::test]
 async fn mariadb_instances_killed_at_random_leave_one_schema() -> Result<()> {
     killed_at_random(&Stockroom, "mariadb", 0..2).await
 }
 
+// shows: U5, hazard S8
 #[tokio::test]
 async fn postgres_instances_killed_at_random_leave_one_schema() -> Result<()> {
     killed_at_random(&Stockroom, "postgres", 0..2).await

@@ -53,6 +53,7 @@ async fn starts_while_down(url: &str, is_redis_down: bool) {
     assert_eq!(server.receive("tea", 5, "2026-11-21").await, 5);
 }
 
+// shows: hazard S3, hazard S9
 #[tokio::test]
 async fn service_starts_while_mariadb_is_down_with_or_without_redis() {
     for is_redis_down in [false, true] {
@@ -60,6 +61,7 @@ async fn service_starts_while_mariadb_is_down_with_or_without_redis() {
     }
 }
 
+// shows: hazard S3, hazard S3b
 #[tokio::test]
 async fn service_starts_while_postgres_is_down_with_or_without_redis() {
     for is_redis_down in [false, true] {
@@ -68,6 +70,7 @@ async fn service_starts_while_postgres_is_down_with_or_without_redis() {
 }
 
 /// Only `redlock` fails until its servers are up.
+// shows: hazard S15
 #[tokio::test]
 async fn service_starts_while_redlock_servers_are_down() {
     let servers = tokio::join!(

@@ -68,6 +68,7 @@ async fn charges(database: &str) -> BTreeMap<String, i64> {
     rows.into_iter().collect()
 }
 
+// shows: O1
 #[tokio::test]
 async fn concurrent_requests_with_one_key_are_one_payment() {
     for database in
@@ -96,6 +97,7 @@ async fn concurrent_requests_with_one_key_are_one_payment() {
     }
 }
 
+// shows: O1, O4
 #[tokio::test]
 async fn key_protects_from_other_payments_of_the_order() {
     let server = start(&[]).await;
@@ -121,6 +123,7 @@ async fn key_protects_from_other_payments_of_the_order() {
     client.get("/api/payments/none").await.problem(404, "unknown_payment");
 }
 
+// shows: O2
 #[tokio::test]
 async fn gateway_fails_declines_and_answers_twice() {
     let server = start(&[]).await;
@@ -148,6 +151,7 @@ async fn gateway_fails_declines_and_answers_twice() {
 }
 
 /// The payments of a product are handled in the order of their requests, also if the gateway does not answer the first one.
+// shows: O3
 #[tokio::test]
 async fn payments_keep_the_order_of_their_product() {
     let server = start(&[]).await;
@@ -160,6 +164,7 @@ async fn payments_keep_the_order_of_their_product() {
     assert_eq!(life(client, &slow).await, ["reserved", "paying", "gateway", "paid"]);
 }
 
+// shows: O4
 #[tokio::test]
 async fn unpaid_order_expires_and_its_goods_return() {
     let server = start(&["--pay-within", "1"]).await;
@@ -174,6 +179,7 @@ async fn unpaid_order_expires_and_its_goods_return() {
 }
 
 /// Orders are paid around the time at which they expire: each is paid or expired, and never both.
+// shows: O4
 #[tokio::test]
 async fn payment_and_time_out_exclude_each_other() {
     for strategy in ["conditional-update", "optimistic", "redis-lock", "segmented"] {
@@ -208,6 +214,7 @@ async fn payment_and_time_out_exclude_each_other() {
 
 /// The process is killed after the gateway has charged the card, and before the answer is committed. Another one asks again, gets the
 /// answer of the same charge, and the order is paid once.
+// shows: O2
 #[tokio::test]
 async fn kill_between_gateway_and_commit_charges_once() {
     let database = park::mariadb_database().await.unwrap();
@@ -249,6 +256,7 @@ async fn kill_between_gateway_and_commit_charges_once() {
 }
 
 /// The queue and the stream are lost with Redis; the rows decide.
+// shows: O5
 #[tokio::test]
 async fn orders_expire_after_redis_has_lost_their_time_outs() {
     let database = park::postgres_database().await.unwrap();

@@ -5,6 +5,7 @@ use serde_json::json;
 use testkit::{eventually, park};
 
 /// A file size limit simulates a full disk. Regression: `/readyz` said "up" while every change was refused.
+// shows: hazard S35
 #[tokio::test]
 async fn full_disk_is_named_by_readiness_until_there_is_room() {
     let server = Server::start_with_file_limit(1_024);
@@ -39,6 +40,7 @@ async fn full_disk_is_named_by_readiness_until_there_is_room() {
 }
 
 /// Regression: the client was told to try again (503), for ever.
+// shows: hazard T5
 #[tokio::test]
 async fn value_that_the_encoding_lacks_is_invalid_input() {
     let database = park::postgres_latin1_database().await.unwrap();

@@ -96,22 +96,26 @@ async fn goes_on(url: &str) {
     assert_eq!(searched, Searched { failed: 1, ..Searched::default() }, "it is looked at again");
 }
 
+// shows: O5, hazard S22
 #[tokio::test]
 async fn search_goes_on_after_a_failing_order_on_sqlite() {
     goes_on(&sqlite_database().unwrap().url).await;
 }
 
+// shows: O5
 #[tokio::test]
 async fn search_goes_on_after_a_failing_order_on_mariadb() {
     goes_on(&mariadb_database().await.unwrap().url).await;
 }
 
+// shows: O5
 #[tokio::test]
 async fn search_goes_on_after_a_failing_order_on_postgres() {
     goes_on(&postgres_database().await.unwrap().url).await;
 }
 
 /// As many orders as one search looks at cannot return their goods, because the stock is full again. The next one has its turn.
+// shows: O5, hazard S22
 #[tokio::test]
 async fn orders_above_the_limit_do_not_starve_the_search() {
     let database = sqlite_database().unwrap();
@@ -161,16 +165,19 @@ async fn appends(url: &str) {
     assert_eq!((read.state, read.updated_at), (PaymentState::Pending, payment.updated_at), "a search changes no state");
 }
 
+// shows: O5, hazard S22
 #[tokio::test]
 async fn lost_payments_are_appended_again_on_sqlite() {
     appends(&sqlite_database().unwrap().url).await;
 }
 
+// shows: O5
 #[tokio::test]
 async fn lost_payments_are_appended_again_on_mariadb() {
     appends(&mariadb_database().await.unwrap().url).await;
 }
 
+// shows: O5
 #[tokio::test]
 async fn lost_payments_are_appended_again_on_postgres() {
     appends(&postgres_database().await.unwrap().url).await;

@@ -32,6 +32,7 @@ fn help_matches_its_snapshots() {
     assert_eq!(help(&["--version"]), format!("stockroom {}\n", env!("CARGO_PKG_VERSION")));
 }
 
+// shows: hazard S34
 #[test]
 fn startup_error_is_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
@@ -64,6 +65,7 @@ fn startup_error_is_reported_in_one_line() {
 }
 
 /// Regression: the tables were created first, and the error was hidden below the log of the migrations.
+// shows: hazard S18
 #[tokio::test]
 async fn redis_error_is_reported_before_tables_are_created() {
     let (postgres, redis) = (postgres_database().await.unwrap(), redis().await.unwrap());
@@ -111,6 +113,7 @@ const WRONG: [(&str, &str, &str, &str); 14] = [
 ];
 
 /// Regression: settings did not reach the service from before `serve`. A setting that is added is added here, or this fails.
+// shows: hazard S34
 #[test]
 fn every_setting_reaches_the_service_from_every_source() {
     let folder = tempfile::tempdir().unwrap();

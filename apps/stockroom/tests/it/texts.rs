@@ -34,6 +34,7 @@ async fn send(server: &Server, request: &TextRequest) -> Response {
 }
 
 /// A name that a collation takes for another one, or that a database cannot store, was not tried.
+// shows: hazard S30, hazard S30a
 #[tokio::test]
 async fn every_text_has_one_answer_on_sqlite_mariadb_and_postgres() {
     let (mariadb, postgres) = (mariadb_database().await.unwrap(), postgres_database().await.unwrap());
@@ -82,6 +83,7 @@ async fn every_text_has_one_answer_on_sqlite_mariadb_and_postgres() {
 }
 
 /// What no database stores is invalid input, and the answer names the field.
+// shows: hazard S30a
 #[tokio::test]
 async fn text_that_no_database_stores_is_invalid_input() {
     let server = Server::start();

@@ -59,6 +59,7 @@ mod tests {
 
     /// A slice of the array named another entry: `invalidate(&id[..])` was `Done`, and the entry of `id` was served. These are all pairs
     /// of `Borrow` whose two sides are keys, but for the array and its slice, which does not compile (see [`KeyOf`]).
+    // shows: hazard BC2
     #[test]
     fn borrowed_key_names_the_entry_of_its_owned_form() {
         let id = [0x41, 0x2C, 0x5C, 0x25, 0x7D, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15_u8];

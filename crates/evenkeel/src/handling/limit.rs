@@ -12,7 +12,8 @@ impl TimeLimit {
     /// Whether a handler can end in time.
     pub(crate) fn check(self) -> Result<(), &'static str> {
         let is_short = self.0.is_some_and(|limit| limit < Duration::from_millis(1));
-        if is_short { Err("`handler_timeout` must be at least 1 ms, or no handler could end in time") } else { Ok(()) }
+        let reason = "`handler_timeout` is below 1 ms, so that no handler could end in time; choose 1 ms or more, or omit it for no limit";
+        if is_short { Err(reason) } else { Ok(()) }
     }
 
     /// The answer of a handler; if it runs too long it is dropped, and the error says so.

@@ -99,6 +99,7 @@ impl Visitor<'_> for Text {
 mod tests {
     use super::Id;
 
+    // shows: hazard GI11
     #[test]
     fn id_crosses_json_as_text() {
         for number in [0, 1, (1 << 53) - 1, 1 << 53, (1 << 53) + 1, u64::MAX] {

@@ -58,6 +58,7 @@ async fn changes(source: &mut impl Source) -> Vec<Change> {
     changes.collect()
 }
 
+// shows: hazard CD9, cdc::ChangeTable
 #[tokio::test]
 async fn every_statement_is_a_change_with_both_images() {
     in_time(async {
@@ -114,11 +115,13 @@ async fn plain_sql_reaches_the_cache(keel: Keel) {
     capture.run(story).await.unwrap();
 }
 
+// shows: D1
 #[tokio::test]
 async fn plain_sql_reaches_the_cache_in_memory() {
     in_time(plain_sql_reaches_the_cache(Keel::memory())).await;
 }
 
+// shows: D1
 #[tokio::test]
 async fn plain_sql_reaches_the_cache_on_redis() {
     in_time(async {
@@ -130,6 +133,7 @@ async fn plain_sql_reaches_the_cache_on_redis() {
     .await;
 }
 
+// shows: cdc::ChangeTable
 #[tokio::test]
 async fn change_of_a_rolled_back_transaction_does_not_exist() {
     in_time(async {
@@ -145,6 +149,7 @@ async fn change_of_a_rolled_back_transaction_does_not_exist() {
     .await;
 }
 
+// shows: D2
 #[tokio::test]
 async fn changes_between_two_readers_are_not_missed() {
     in_time(async {
@@ -162,6 +167,7 @@ async fn changes_between_two_readers_are_not_missed() {
 }
 
 /// The numbers of a table that was restored and has grown again are those of other changes.
+// shows: D7, hazard CD6, cdc::ChangeTable
 #[tokio::test]
 async fn replaced_change_at_the_checkpoint_is_a_gap() {
     in_time(async {
@@ -184,6 +190,8 @@ async fn replaced_change_at_the_checkpoint_is_a_gap() {
     .await;
 }
 
+// shows: D3, cdc::ChangeTable::install, cdc::ChangeTable::uninstall, cdc::Source::start, cdc::Source::next
+// shows: cdc::Source::barrier, cdc::Source::confirm
 #[tokio::test]
 async fn missing_trigger_is_refused_and_installing_repairs_it() {
     in_time(async {

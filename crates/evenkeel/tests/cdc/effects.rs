@@ -21,6 +21,7 @@ async fn read(cache: &Cache<i64, String>, id: i64, row: &str) -> String {
 }
 
 /// The log has the commit, statements do not see it yet, and the entry is absent: an invalidation at this moment would leave no trace.
+// shows: D1, hazard CD1, cdc::Capture
 #[tokio::test]
 async fn change_is_applied_when_it_is_visible() {
     in_time(async {
@@ -40,6 +41,7 @@ async fn change_is_applied_when_it_is_visible() {
     .await;
 }
 
+// shows: D1, hazard CD2
 #[tokio::test]
 async fn changed_key_invalidates_both_entries() {
     in_time(async {
@@ -61,6 +63,7 @@ async fn changed_key_invalidates_both_entries() {
     .await;
 }
 
+// shows: D6
 #[tokio::test]
 async fn row_of_another_table_has_no_effect() {
     in_time(async {
@@ -75,6 +78,7 @@ async fn row_of_another_table_has_no_effect() {
 }
 
 /// The log of a source that other tables fill is released.
+// shows: D2
 #[tokio::test]
 async fn changes_without_effects_are_saved_once_a_minute() {
     in_time(async {
@@ -95,6 +99,7 @@ async fn changes_without_effects_are_saved_once_a_minute() {
     .await;
 }
 
+// shows: D1
 #[tokio::test]
 async fn change_waits_while_its_visibility_cannot_be_asked() {
     in_time(async {
@@ -123,6 +128,7 @@ async fn change_waits_while_its_visibility_cannot_be_asked() {
 }
 
 /// The changes of the library's own tables include the checkpoint: a save for them would be the next change.
+// shows: D2, hazard CD8
 #[tokio::test]
 async fn idle_and_own_changes_save_no_checkpoint() {
     in_time(async {
@@ -135,6 +141,7 @@ async fn idle_and_own_changes_save_no_checkpoint() {
     .await;
 }
 
+// shows: D3, hazard CD3, cdc::Capture::run
 #[tokio::test]
 async fn null_is_no_key_and_an_absent_column_is_an_error() {
     in_time(async {
@@ -156,6 +163,7 @@ async fn null_is_no_key_and_an_absent_column_is_an_error() {
     .await;
 }
 
+// shows: D6, cdc::Capture
 #[tokio::test]
 async fn changes_of_a_key_are_in_order() {
     in_time(async {
@@ -175,6 +183,7 @@ async fn changes_of_a_key_are_in_order() {
     .await;
 }
 
+// shows: D6, hazard CD7, cdc::CaptureAdmin::parked, cdc::CaptureAdmin::release
 #[tokio::test]
 async fn failing_function_parks_its_key_alone() {
     in_time(async {
@@ -205,6 +214,7 @@ async fn failing_function_parks_its_key_alone() {
     .await;
 }
 
+// shows: cdc::CaptureAdmin::status, cdc::CaptureAdmin::pause, cdc::CaptureAdmin::resume
 #[tokio::test]
 async fn paused_reader_applies_nothing_until_resumed() {
     in_time(async {

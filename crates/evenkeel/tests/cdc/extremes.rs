@@ -5,6 +5,7 @@ use evenkeel::cdc::CdcError;
 use evenkeel::cdc::source::{ChangeTable, Event, Poll, Row, Source, StartAt};
 use std::time::Duration;
 
+// shows: id::SnowflakeBuilder::build, cdc::Capture::run
 #[tokio::test]
 async fn extreme_settings_are_taken_or_refused() {
     in_time(async {
@@ -46,6 +47,7 @@ async fn extreme_settings_are_taken_or_refused() {
     .await;
 }
 
+// shows: cdc::CaptureAdmin::status, cdc::CaptureAdmin::pause, cdc::CaptureAdmin::resume
 #[tokio::test]
 async fn extreme_calls_of_operators_end() {
     in_time(async {

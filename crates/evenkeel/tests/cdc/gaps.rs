@@ -9,6 +9,7 @@ fn assert_gap(error: &CdcError, cause: GapCause) {
     assert!(matches!(error, CdcError::Gap(gap) if gap.cause == cause), "{error}");
 }
 
+// shows: D7, hazard CD6, cdc::Capture::run
 #[tokio::test]
 async fn another_source_under_the_name_is_a_gap() {
     in_time(async {
@@ -36,6 +37,7 @@ async fn another_source_under_the_name_is_a_gap() {
     .await;
 }
 
+// shows: D7, hazard CD6, cdc::Source::start, cdc::Source::next, cdc::Source::barrier, cdc::Source::confirm
 #[tokio::test]
 async fn log_that_ends_before_the_checkpoint_is_a_gap() {
     in_time(async {
@@ -50,6 +52,7 @@ async fn log_that_ends_before_the_checkpoint_is_a_gap() {
     .await;
 }
 
+// shows: D7
 #[tokio::test]
 async fn truncate_of_a_captured_table_is_a_gap() {
     in_time(async {

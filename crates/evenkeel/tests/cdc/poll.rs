@@ -40,6 +40,7 @@ macro_rules! stories {
                 sqlx::raw_sql(sql).execute(pool).await.unwrap();
             }
 
+            // shows: hazard CD11, cdc::Poll
             #[tokio::test]
             async fn poll_returns_each_row_whose_version_has_grown() {
                 in_time(async {
@@ -62,6 +63,7 @@ macro_rules! stories {
                 .await;
             }
 
+            // shows: hazard CD10, cdc::Poll
             #[tokio::test]
             async fn poll_returns_more_rows_of_one_version_than_a_page() {
                 in_time(async {
@@ -83,6 +85,7 @@ macro_rules! stories {
                 .await;
             }
 
+            // shows: D2
             #[tokio::test]
             async fn polled_change_reaches_a_function_after_a_restart() {
                 in_time(async {
@@ -106,6 +109,7 @@ macro_rules! stories {
                 .await;
             }
 
+            // shows: D8
             #[tokio::test]
             async fn one_of_two_processes_becomes_the_reader() {
                 in_time(async {

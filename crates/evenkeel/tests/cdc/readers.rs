@@ -3,6 +3,7 @@
 use crate::rig::{Calls, Log, Rig, dropped_after, in_time, updated};
 
 /// A reader that is dropped at a wait leaves in SQL what a killed process leaves.
+// shows: D2, hazard CD4, cdc::Capture
 #[tokio::test]
 async fn change_is_applied_wherever_a_reader_ends() {
     in_time(async {
@@ -32,6 +33,7 @@ async fn change_is_applied_wherever_a_reader_ends() {
     .await;
 }
 
+// shows: D8
 #[tokio::test]
 async fn two_readers_apply_each_change_once() {
     in_time(async {
@@ -52,6 +54,7 @@ async fn two_readers_apply_each_change_once() {
 }
 
 /// The lease of a reader ends while it is paused; then it goes on where it was.
+// shows: D2, D8, hazard CD5
 #[tokio::test]
 async fn checkpoint_of_a_paused_predecessor_is_refused() {
     in_time(async {

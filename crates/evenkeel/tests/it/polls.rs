@@ -192,6 +192,7 @@ async fn empty_partition(traced: &mut Traced, prefix: &str, waiters: u8) -> Resu
 }
 
 /// Each poll of 400 waiters for permits read the places of all of them: 160,000 a second, and the server answered no one else.
+// shows: hazard BL2
 #[tokio::test]
 async fn poll_of_each_step_costs_as_much_with_many_waiters() -> Result<()> {
     let mut traced = Traced::start().await?;

@@ -58,6 +58,7 @@ async fn handle_jobs(mail: &Queue<String>, count: usize, result: fn() -> Handled
     Ok(consumer.concurrency(ITEMS).run(all).await?)
 }
 
+// shows: hazard SF2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replies_with_jobs_are_bounded() -> Result<()> {
     let (_redis, keel) = strict().await?;
@@ -104,6 +105,7 @@ async fn handle_entries(group: Group<String>, count: usize, is_dead: bool) -> Re
     Ok(consumer.concurrency(ITEMS).run(all).await?)
 }
 
+// shows: hazard SF2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replies_with_entries_are_bounded() -> Result<()> {
     let (_redis, keel) = strict().await?;

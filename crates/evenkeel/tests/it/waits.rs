@@ -48,6 +48,7 @@ fn refused<'a, T: Debug + Send, E: Send>(
     .boxed()
 }
 
+// shows: hazard SF7
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn start_without_a_reply_of_redis_ends() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -72,6 +73,7 @@ async fn start_without_a_reply_of_redis_ends() {
 }
 
 /// An idle consumer waited for the reply to its claim as long as its drain.
+// shows: hazard SF7
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn end_without_a_reply_of_redis_ends() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();

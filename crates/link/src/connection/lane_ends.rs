@@ -52,6 +52,7 @@ fn end(lane: &Lane) {
 }
 
 /// 63 of 64 callers were without an answer, an error or a time-out for as long as the process ran.
+// shows: L11, hazard BL1
 #[tokio::test]
 async fn command_kept_by_the_channel_ends_with_its_epoch() {
     let (lane, _driver) = lane().await;
@@ -75,6 +76,7 @@ async fn command_kept_by_the_channel_ends_with_its_epoch() {
 }
 
 /// The task behind a shorter time-out ends with its runtime, which the callers need not share.
+// shows: L11, hazard BL1
 #[tokio::test]
 async fn command_with_a_shorter_timeout_ends_with_its_epoch() {
     let (lane, _driver) = lane().await;

@@ -148,6 +148,7 @@ mod tests {
     }
 
     /// A name had two addresses. The packets to the first were dropped, so every attempt ended at its time limit, for ever.
+    // shows: L1, hazard BL7
     #[tokio::test]
     async fn address_that_drops_packets_does_not_hide_the_next_one() {
         let silent = TcpSocket::new_v4().unwrap();
@@ -161,6 +162,7 @@ mod tests {
     }
 
     /// The first address accepted connections and then stayed silent, as a stopped server does: the same.
+    // shows: hazard BL7
     #[tokio::test]
     async fn address_that_stays_silent_does_not_hide_the_next_one() {
         let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -38,6 +38,7 @@ fn each_command_has_its_own_timeout() {
     assert!(is_ready(late.as_mut()));
 }
 
+// shows: L11, hazard BL1
 #[test]
 fn end_of_the_epoch_wakes_every_registered_command() {
     let wheel = Wheel::default();
@@ -51,6 +52,7 @@ fn end_of_the_epoch_wakes_every_registered_command() {
 }
 
 /// The thread of a caller is preempted right after its check.
+// shows: L11, hazard BL1
 #[test]
 fn epoch_that_ends_after_the_check_wakes_the_command() {
     let wheel = Wheel::default();

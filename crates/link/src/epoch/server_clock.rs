@@ -126,6 +126,7 @@ mod tests {
         assert_eq!(clock.now_ms(), 5_000_402, "consistent with the precise sample, which is kept");
     }
 
+    // shows: hazard D16
     #[test]
     fn server_with_a_changed_clock_is_followed() {
         let test_clock = TestClock::default();

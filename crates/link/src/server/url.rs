@@ -174,6 +174,7 @@ mod tests {
         Ok(())
     }
 
+    // shows: hazard AL7, link::LinkOptions::from_url
     #[test]
     fn user_with_an_empty_password_needs_none() -> Result<(), crate::error::LinkError> {
         let target = parse("redis://app:@localhost/2?prefix=a")?.target;
@@ -185,6 +186,7 @@ mod tests {
         Ok(())
     }
 
+    // shows: link::LinkOptions::from_url
     #[test]
     fn invalid_url_error_names_the_part() {
         assert!(refused("localhost:6379").contains("begins with `localhost://`"));
@@ -201,6 +203,7 @@ mod tests {
         assert!(refused("redis://localhost?tls_ca_file=x").contains("rediss://"));
     }
 
+    // shows: link::LinkOptions::from_url
     #[test]
     fn no_message_shows_the_password() {
         for url in [

@@ -88,6 +88,7 @@ mod tests {
     use super::{INTERVAL, Recurring, TEXTS_MAX};
     use crate::clock::Clock;
 
+    // shows: hazard BW13
     #[test]
     fn failure_is_logged_again_only_after_a_success_or_if_it_changes() {
         let failures = Recurring::default();
@@ -102,6 +103,7 @@ mod tests {
     }
 
     /// A record that cannot be read was logged once by a process: an operator who began to read later did not see it.
+    // shows: hazard BW15
     #[test]
     fn failure_that_lasts_is_logged_again_with_its_count() {
         let (failures, began) = (Recurring::default(), Clock::system().now());
@@ -113,6 +115,7 @@ mod tests {
     }
 
     /// Records that ended took the places of those that were met later, for as long as the process ran.
+    // shows: hazard BW15
     #[test]
     fn failures_that_are_not_met_any_more_make_room() {
         let (failures, began) = (Recurring::default(), Clock::system().now());

@@ -145,6 +145,7 @@ mod tests {
 
     /// An operator copied a key from Redis, or a service in another language sent the text, and the invalidation was `Done` for an entry
     /// that does not exist.
+    // shows: hazard BC3
     #[test]
     fn text_names_its_key_as_redis_shows_it_and_as_it_is() {
         let keys = CacheKeys::new("shop", "user");

@@ -202,6 +202,7 @@ mod tests {
         (bytes.clone(), codec.decode(bytes))
     }
 
+    // shows: codec::Codec::encode, codec::Codec::decode, codec::Codec::decode_of
     #[test]
     fn every_codec_round_trips() {
         assert_eq!(round(&Json, &ada()).1.unwrap(), ada());
@@ -213,6 +214,7 @@ mod tests {
         assert_eq!(&round(&Integer, &-7_i16).0[..], b"-7");
     }
 
+    // shows: codec::Codec::encode, codec::Codec::decode, codec::Codec::decode_of
     #[test]
     fn arbitrary_bytes_are_a_decoding_error() {
         let junk = Bytes::from_static(b"\xc1{\"name\":");
@@ -234,6 +236,7 @@ mod tests {
     }
 
     /// `serde_json` would write each of these floats as `null`.
+    // shows: hazard A35
     #[test]
     fn json_rejects_nan_and_infinity() {
         #[derive(Serialize, Deserialize)]
@@ -267,6 +270,7 @@ mod tests {
     }
 
     /// A tenth of all doubles came back as a neighboring one.
+    // shows: hazard SF3
     #[test]
     fn json_floats_round_trip() {
         let mut bits = 0x3ff5_5555_5555_5555_u64;
@@ -281,6 +285,7 @@ mod tests {
     }
 
     /// Encoding it succeeded, and every consumer made a dead letter of it.
+    // shows: hazard SF3
     #[test]
     fn json_nested_too_deep_is_rejected() {
         let nested =
@@ -294,6 +299,7 @@ mod tests {
     }
 
     /// Serde has no numbers left for the keys of a map once it has looked for the tag.
+    // shows: hazard SF3
     #[cfg(any(feature = "queue", feature = "stream"))]
     #[test]
     fn value_that_cannot_be_decoded_is_rejected_when_it_is_encoded() {
@@ -309,6 +315,7 @@ mod tests {
     }
 
     /// The handler got another value than the one that was sent.
+    // shows: hazard SF3
     #[cfg(any(feature = "queue", feature = "stream"))]
     #[test]
     fn value_that_is_decoded_as_another_one_is_rejected_when_it_is_encoded() {
@@ -328,6 +335,7 @@ mod tests {
     }
 
     /// An operator's job was accepted, and no handler could decode it.
+    // shows: hazard SF4
     #[cfg(any(feature = "queue", feature = "stream"))]
     #[test]
     fn bytes_that_no_program_decodes_are_rejected() {
@@ -346,6 +354,7 @@ mod tests {
         assert!(check_encoded(RAW, b"\xff").is_ok() && check_encoded(77, b"\xff").is_ok());
     }
 
+    // shows: hazard A3
     #[cfg(feature = "cache")]
     #[test]
     fn trailing_bytes_are_rejected() {
@@ -357,6 +366,7 @@ mod tests {
     }
 
     /// The JSON text `5` is the number 53 in MessagePack.
+    // shows: hazard A3
     #[cfg(feature = "cache")]
     #[test]
     fn value_is_decoded_by_its_own_codec() {

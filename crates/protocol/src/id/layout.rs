@@ -189,6 +189,7 @@ mod tests {
     use super::{EPOCH_MS, Layout, Parts};
     use std::time::Duration;
 
+    // shows: hazard GI11
     #[test]
     fn id_has_time_worker_and_sequence_in_this_order() {
         let layout = Layout::default();

@@ -150,6 +150,7 @@ mod tests {
     use evenkeel_link::clock::TestClock;
     use std::time::Duration;
 
+    // shows: hazard LI12
     #[test]
     fn full_buckets_are_forgotten_among_many_subjects() {
         let clock = TestClock::default();

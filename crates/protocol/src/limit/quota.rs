@@ -212,6 +212,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    // shows: hazard LI1
     #[test]
     fn rate_is_reduced_to_whole_units() {
         assert_eq!(Rate::new(3, SECOND).units(), Units { refill: 3, token: 1_000, burst: 3 });
@@ -252,6 +253,7 @@ mod tests {
     }
 
     /// Together the shares are at most the quota, if each has a token of it.
+    // shows: M3
     #[test]
     fn shares_of_a_quota_are_within_it() {
         for instances in [1, 2, 3, 7] {

@@ -128,6 +128,7 @@ mod tests {
         assert_eq!(name_of("ns", LOCK, b"other:l:{a}:lock"), None);
     }
 
+    // shows: hazard BC3
     #[test]
     fn text_that_redis_shows_names_its_lock() {
         let shown = |text: &str| LockName::shown_as(text).map(|name| name.to_string());
@@ -138,6 +139,7 @@ mod tests {
         }
     }
 
+    // shows: lock::LockName::new
     #[test]
     fn lock_name_is_bounded() {
         assert!(["", "a\0", &"x".repeat(513)].iter().all(|name| LockName::new(name).is_err()));

@@ -78,6 +78,7 @@ mod tests {
         vec![LockReport { lock: name.to_owned(), fence: u64::MAX, since_ms: u64::MAX }; count]
     }
 
+    // shows: P3
     #[test]
     fn largest_report_fits_and_counts_what_it_leaves_out() {
         let caches = vec![CacheReport { cache: "user".to_owned(), ..CacheReport::default() }; 5];

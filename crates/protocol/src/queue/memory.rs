@@ -56,6 +56,7 @@ mod tests {
     }
 
     /// Regression: a topic for each tenant used memory without limit, even for topics that were unused for years.
+    // shows: hazard AL2b, queue::Shards
     #[test]
     fn empty_shard_is_forgotten_among_many() {
         let clock = TestClock::default();
@@ -79,6 +80,7 @@ mod tests {
     }
 
     /// Regression: a step removed only sixteen expired records and may add five hundred, so a bulk sender's unique keys were never removed.
+    // shows: hazard AL2a
     #[test]
     fn expired_records_are_removed_as_fast_as_added() {
         let clock = TestClock::default();

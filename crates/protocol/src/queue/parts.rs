@@ -22,6 +22,7 @@ pub(crate) fn parts<T>(items: &[T], bytes: impl Fn(&T) -> usize) -> Vec<&[T]> {
 mod tests {
     use super::{PART_BYTES_MAX, parts};
 
+    // shows: hazard F7
     #[test]
     fn call_has_at_most_four_mebibytes() {
         let half = PART_BYTES_MAX / 2;

@@ -80,6 +80,7 @@ impl fmt::Display for Topology {
 mod tests {
     use super::Topology;
 
+    // shows: hazard A4a
     #[test]
     fn earlier_states_of_a_topology_are_recognized() {
         let states = [Topology::of(2), Topology::of(2).grown(4), Topology::of(2).grown(4).settled()];

@@ -89,6 +89,7 @@ mod tests {
     use std::time::Duration;
 
     /// A reply of 20 MiB had the time of a small one: it timed out at every attempt.
+    // shows: hazard F7
     #[test]
     fn deadline_grows_with_the_bytes() {
         let seconds = [0, 1, 1 << 20, (1 << 20) + 1, 20 << 20].map(|bytes| timeout_for(bytes).as_secs());

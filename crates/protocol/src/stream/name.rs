@@ -133,6 +133,7 @@ mod tests {
         assert_ne!(producer_of(b"a", b"bc"), producer_of(b"ab", b"c"));
     }
 
+    // shows: hazard PO13
     #[test]
     fn names_cannot_move_the_slot() {
         let tag = |stream: &str| Partition::new("ns", stream, 3).map(|partition| partition.tag().to_owned());

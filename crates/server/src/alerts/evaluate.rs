@@ -181,6 +181,7 @@ mod tests {
     }
 
     /// One topic that Redis rejects ended the reading of all others.
+    // shows: hazard SF17
     #[test]
     fn alert_of_a_sick_topic_stays_while_others_are_evaluated() {
         let mut evaluator = Evaluator::new(RULES.to_vec(), "");
@@ -194,6 +195,7 @@ mod tests {
         assert_eq!(evaluator.evaluate(3_000, &Reading::default()).len(), 1);
     }
 
+    // shows: hazard PO9
     #[test]
     fn notice_names_topic_and_address_of_console() {
         let mut evaluator = Evaluator::new(RULES.to_vec(), "https://ops.example.com");

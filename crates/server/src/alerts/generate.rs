@@ -137,6 +137,7 @@ mod tests {
         assert!(metrics.len() >= rows.count() && metrics.len() > 50, "{}", metrics.len());
     }
 
+    // shows: hazard PO9
     #[test]
     fn series_of_rules_are_metrics_of_the_page() {
         let metrics = metric_rows(METRICS_PAGE);

@@ -79,6 +79,7 @@ fn quoted(name: &str) -> String {
 mod tests {
     use super::*;
 
+    // shows: hazard PO9
     #[test]
     fn names_stand_in_pages_and_actions() {
         let topic = Subject::Topic("mail".to_owned());

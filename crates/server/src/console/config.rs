@@ -101,6 +101,7 @@ mod tests {
         assert_eq!(read.database.as_deref(), Some("sqlite:db"), "not overridden");
     }
 
+    // shows: hazard T6
     #[test]
     fn unknown_and_invalid_keys_are_refused_with_their_line() {
         let error = |file: &str| format!("{:#}", configured(&[], file).err().unwrap());
@@ -124,6 +125,7 @@ mod tests {
     }
 
     /// Regression: an empty path showed viewers whole bodies.
+    // shows: hazard T6
     #[test]
     fn field_without_a_name_or_path_is_refused() {
         for flag in ["--show", "--show-stream"] {

@@ -217,6 +217,7 @@ mod tests {
     use super::super::report::Verdict;
     use super::*;
 
+    // shows: hazard PO4
     #[test]
     fn cluster_that_rejects_named_locks_fails() {
         let address = Address::read(1, "mysql://host/db").unwrap_or_else(|error| unreachable!("{error}"));

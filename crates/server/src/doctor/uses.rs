@@ -165,6 +165,7 @@ mod tests {
     }
 
     /// Operators who followed the one advice for all, `volatile-lfu`, had queues that did not open and locks that were evicted.
+    // shows: hazard PO1
     #[test]
     fn advice_about_eviction_follows_what_uses_the_server() {
         for (bytes, policy, uses, verdict, remedy) in [
@@ -186,6 +187,7 @@ mod tests {
         }
     }
 
+    // shows: hazard PO2
     #[test]
     fn restart_from_a_snapshot_is_a_warning() {
         let of = |aof, saves, save, uses| {

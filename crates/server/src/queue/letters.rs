@@ -239,6 +239,7 @@ fn without_numbers(word: &str) -> String {
 mod tests {
     use super::fingerprint;
 
+    // shows: hazard CL17
     #[test]
     fn errors_that_differ_in_numbers_are_one_group() {
         assert_eq!(fingerprint("smtp refused 451 for job 0192f3aa-0b1c"), "smtp refused NUMBER for job NUMBER");

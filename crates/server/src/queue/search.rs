@@ -83,6 +83,7 @@ mod tests {
     use std::time::Duration;
 
     /// A page of whole jobs was one call for each job.
+    // shows: hazard CL20
     #[tokio::test]
     async fn part_that_is_dropped_ends_after_its_last_call() {
         let keel = Keel::memory();

@@ -99,6 +99,7 @@ mod tests {
         look.rows(&listing).into_iter().map(|row| row[0].clone()).collect()
     }
 
+    // shows: hazard PO11
     #[test]
     fn rows_are_sorted_by_trouble_or_name_and_filtered() {
         let mut look = Look::new();

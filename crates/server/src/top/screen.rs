@@ -170,6 +170,7 @@ mod tests {
     }
 
     /// Of 1,500 topics a terminal showed the first twenty.
+    // shows: hazard PO11
     #[test]
     fn rows_scroll_to_the_last_one() {
         let names: Vec<String> = (0..1_500).map(|number| format!("topic-{number:04}")).collect();

@@ -148,6 +148,7 @@ async fn receive(listener: &TcpListener, refused: usize) -> Vec<Value> {
     bodies
 }
 
+// shows: hazard PO8
 #[tokio::test]
 async fn refused_notice_is_repeated_with_the_same_id() {
     let redis = park::redis().await.unwrap();
@@ -179,6 +180,7 @@ async fn refused_notice_is_repeated_with_the_same_id() {
 }
 
 /// A notice that the receiver answered with 400 held back every later one for ten minutes.
+// shows: hazard PO8
 #[tokio::test]
 async fn rejected_notice_does_not_hold_back_other_alerts() {
     let redis = park::redis().await.unwrap();
@@ -208,6 +210,7 @@ async fn rejected_notice_does_not_hold_back_other_alerts() {
 }
 
 /// Regression: while the webhook hung, no rule was evaluated, and no alert printed.
+// shows: hazard T9
 #[tokio::test]
 async fn hanging_webhook_does_not_delay_what_is_printed() {
     let redis = park::redis().await.unwrap();

@@ -49,6 +49,7 @@ async fn entry_is_shown_and_invalidated() {
 }
 
 /// An operator copied a key from Redis, or typed the text: the command said `invalidated`, and the entry stayed.
+// shows: hazard BC3, cache::key_text, cache::CacheAdmin::purge, cache::CacheAdmin::invalidate
 #[tokio::test]
 async fn key_is_named_as_redis_shows_it_and_as_it_is() {
     let redis = park::redis().await.unwrap();

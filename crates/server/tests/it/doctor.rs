@@ -14,6 +14,7 @@ async fn doctor(url: &str) -> Ran {
     Ran { out: normal(&ran.out), ..ran }
 }
 
+// shows: hazard R5
 #[tokio::test]
 async fn healthy_redis_passes() {
     let redis = Redis::start(RedisOptions::new().memory("64mb", "volatile-lfu")).await.unwrap();
@@ -31,6 +32,7 @@ async fn replica_fails() {
     insta::assert_snapshot!(ran.out.replace(&format!(":{}", primary.port()), ":PORT"));
 }
 
+// shows: hazard PO6
 #[tokio::test]
 async fn missing_scripting_permission_fails_with_acl_rules() {
     let options = RedisOptions::new().user("app", "hidden", "~* &* +@all -@scripting -config");
@@ -84,6 +86,7 @@ async fn server_without_hello_fails_with_required_version() {
     assert!(ran.out.contains("use Redis 7.0 or Valkey 7.2 or later") && !ran.out.contains("password"), "{}", ran.out);
 }
 
+// shows: hazard AL14
 #[tokio::test]
 async fn redis_6_fails_with_required_version() {
     let redis = OldRedis::start("6.2.14").await.unwrap();
@@ -148,6 +151,7 @@ fn line<'a>(lines: &'a [String], check: &str) -> &'a str {
 
 /// The doctor recommended `volatile-lfu` for every server, also for one with queues, which do not open there, and with held locks, which
 /// Redis then evicts.
+// shows: hazard PO1, hazard PO2
 #[tokio::test]
 async fn evicting_policy_fails_where_queues_or_locks_are() {
     let redis = Redis::start(RedisOptions::new().memory("64mb", "volatile-lfu")).await.unwrap();
@@ -171,6 +175,7 @@ async fn evicting_policy_fails_where_queues_or_locks_are() {
 }
 
 /// Three databases of one Redis passed for the servers of a Redlock.
+// shows: hazard PO4
 #[tokio::test]
 async fn addresses_of_one_server_are_named() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -181,6 +186,7 @@ async fn addresses_of_one_server_are_named() {
 }
 
 /// "Start the server" was the remedy for every one of these.
+// shows: hazard PO5, hazard PO6
 #[tokio::test]
 async fn cause_of_a_failed_redis_connection_is_named() {
     let plain = Redis::start(RedisOptions::new()).await.unwrap();
@@ -211,6 +217,7 @@ async fn cause_of_a_failed_redis_connection_is_named() {
 }
 
 /// A wrong password of a database was an unreachable server, and missing permissions came one in a run.
+// shows: hazard PO4, hazard PO5, hazard PO6, hazard T22, hazard T32
 #[tokio::test]
 async fn mariadb_causes_permissions_and_settings_are_named() {
     let options = MariaDbOptions::new().arguments(["--log-bin=bin", "--server-id=3", "--binlog-format=STATEMENT"]);
@@ -251,6 +258,7 @@ async fn mariadb_causes_permissions_and_settings_are_named() {
 }
 
 /// The driver adds the line of PostgreSQL's source code to its messages: "password authentication failed at line 948".
+// shows: hazard PO4, hazard PO6, hazard PO7
 #[tokio::test]
 async fn postgres_causes_permissions_and_settings_are_named() {
     let database = testkit::park::postgres_database().await.unwrap();
@@ -317,6 +325,7 @@ async fn answer(mut stream: TcpStream, number: &str) -> std::io::Result<()> {
 }
 
 /// A pooler in transaction mode lends one session of the server to every connection.
+// shows: hazard PO4
 #[tokio::test]
 async fn pooler_in_transaction_mode_fails() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -340,6 +349,7 @@ async fn found(url: &str, check: &str) -> String {
 }
 
 /// Regression: the variable is unsigned, so it could not be read, and was reported as 0.
+// shows: hazard T8
 #[tokio::test]
 async fn variables_of_mariadb_are_read_whatever_their_type() {
     let maria = MariaDb::start(MariaDbOptions::new()).await.unwrap();
@@ -360,6 +370,7 @@ async fn variables_of_mariadb_are_read_whatever_their_type() {
 }
 
 /// Regression: a library of functions was left on a Redis that had none.
+// shows: hazard T10
 #[tokio::test]
 async fn checks_leave_nothing_on_a_redis() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

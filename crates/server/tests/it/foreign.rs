@@ -71,6 +71,7 @@ async fn fill(keel: &Keel) {
 
 /// Names, errors and bodies of other programs rewrote the screen, forged lines, and one of 64 KiB made the program panic. A command that is added
 /// to the program is added here, or this fails.
+// shows: hazard CL4, hazard CL5
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one list of all commands")]
 async fn text_of_other_programs_controls_no_terminal() {

@@ -4,6 +4,7 @@ use crate::program::{evenkeel, normal};
 use std::path::Path;
 use std::process::Command;
 
+// shows: hazard T21
 #[test]
 fn help_matches_snapshots() {
     insta::assert_snapshot!("help", evenkeel(&["--help"]).out);
@@ -95,6 +96,7 @@ fn invalid_input_is_one_line_and_exit_code_2() {
 }
 
 /// "Use a time with its offset" for one with its offset, and "unexpected argument" for a negative number.
+// shows: hazard T25
 #[test]
 fn time_before_1970_is_refused_by_every_command_that_takes_one() {
     for (command, option) in [
@@ -142,6 +144,7 @@ fn missing_and_empty_sqlite_files_pass() {
 
 /// "Created on first use" for an address without a file, "allow this user" for a folder and for an address that asks for no right to write, and
 /// nothing of a second name.
+// shows: hazard T23
 #[test]
 fn sqlite_address_that_no_service_can_use_names_its_cause() {
     let folder = tempfile::tempdir().unwrap();

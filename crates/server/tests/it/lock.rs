@@ -10,6 +10,7 @@ async fn lock(url: &str, arguments: &[&str]) -> Ran {
     evenkeel_async(&[&["lock", "--redis", url], arguments].concat()).await
 }
 
+// shows: hazard S14, hazard CL18
 #[tokio::test]
 async fn lock_is_listed_shown_and_broken() {
     let redis = park::redis().await.unwrap();
@@ -49,6 +50,7 @@ async fn lock_is_listed_shown_and_broken() {
 }
 
 /// An operator copied the name from a key in Redis, where `}` is `%7D`: "is free", while a program held it.
+// shows: hazard BC3
 #[tokio::test]
 async fn lock_is_named_as_redis_shows_it() {
     let redis = park::redis().await.unwrap();

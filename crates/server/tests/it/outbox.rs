@@ -35,6 +35,7 @@ fn json(ran: &Ran) -> Value {
 
 const WORK: &str = "00000000-0000-7000-8000-000000000001";
 
+// shows: U4, hazard S14
 #[tokio::test]
 async fn parked_entries_are_listed_and_released() {
     let (database, _pool) = outbox().await;
@@ -59,6 +60,7 @@ async fn parked_entries_are_listed_and_released() {
 }
 
 /// The topic of a unit of work has no sink in any relay: the command line shows it before the unit is parked.
+// shows: hazard A11
 #[tokio::test]
 async fn units_of_work_without_a_sink_are_shown() {
     let (database, pool) = outbox().await;
@@ -74,6 +76,7 @@ async fn units_of_work_without_a_sink_are_shown() {
     assert!(listed.out.contains("no sink of this program accepts the topic"), "{}", listed.out);
 }
 
+// shows: hazard T24
 #[tokio::test]
 async fn purge_requires_confirmation() {
     let (database, _pool) = outbox().await;
@@ -89,6 +92,7 @@ async fn purge_requires_confirmation() {
     assert_eq!(json(&run(&database, &["stats", "--json"]).await)["works"]["done"], 0);
 }
 
+// shows: hazard S9
 #[tokio::test]
 async fn mariadb_error_at_the_connection_is_printed_once() {
     let database = mariadb_database().await.unwrap();
@@ -108,6 +112,7 @@ async fn missing_outbox_is_a_one_line_error() {
 }
 
 /// A command of another version changed rows whose meaning it does not know.
+// shows: hazard PO3
 #[tokio::test]
 async fn commands_write_only_to_the_schema_that_they_know() {
     let (database, pool) = outbox().await;

@@ -233,6 +233,7 @@ async fn group_without_consumers_is_unregistered() {
     assert!(again.code == 2 && again.err.contains("stream orders has no group billing"), "{}", again.err);
 }
 
+// shows: hazard SF11
 #[tokio::test]
 async fn group_whose_consumer_runs_is_not_unregistered() {
     let fixture = Fixture::new().await;
@@ -281,6 +282,7 @@ async fn stream_errors_are_one_line_and_exit_code_2() {
 }
 
 /// A group that Redis has lost reads nothing, and nothing is late.
+// shows: hazard SF11
 #[tokio::test]
 async fn lost_group_is_behind() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

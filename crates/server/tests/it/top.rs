@@ -118,6 +118,7 @@ async fn top(arguments: &[&str]) -> Ran {
     evenkeel_async(&[&["top"], arguments].concat()).await
 }
 
+// shows: hazard PO11
 #[tokio::test]
 async fn keys_switch_tabs_and_end_the_view() {
     let (redis, _held) = redis().await;

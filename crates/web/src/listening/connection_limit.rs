@@ -147,6 +147,7 @@ mod tests {
     use super::{ConnectionLimit, RESERVE};
     use std::net::{IpAddr, Ipv4Addr};
 
+    // shows: hazard S4
     #[tokio::test]
     async fn source_at_its_limit_leaves_slots_for_others() {
         let (one, other) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)));

@@ -110,6 +110,7 @@ mod tests {
 
     const OWN: &[u8] = b"HTTP/1.1 414 URI Too Long\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
+    // shows: hazard S39a
     #[test]
     fn only_responses_of_hyper_are_replaced() {
         assert!(replacement(OWN).is_some());
@@ -123,6 +124,7 @@ mod tests {
     }
 
     /// The transport takes a few bytes at a time.
+    // shows: hazard S39a
     #[tokio::test]
     async fn replacement_is_sent_whole_before_later_bytes() {
         let (near, mut far) = tokio::io::duplex(7);

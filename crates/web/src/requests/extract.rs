@@ -184,6 +184,7 @@ mod tests {
     }
 
     /// Regression: `629.0`, which is an integer to JSON Schema, was refused.
+    // shows: hazard PO12
     #[test]
     fn whole_number_may_be_written_as_floating_point() {
         assert_eq!(read(r#"{"ttl_ms": 629}"#), Ok((629, None)));

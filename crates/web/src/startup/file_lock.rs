@@ -109,6 +109,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     /// Regression: two services ran on one SQLite file, one of them through a symbolic link.
+    // shows: hazard S38
     #[test]
     fn all_names_of_a_file_have_one_path() {
         let temporary = tempfile::tempdir().unwrap();
@@ -127,6 +128,7 @@ mod tests {
     }
 
     /// Regression: two services ran on one SQLite file, one of them under a hard link in another folder.
+    // shows: hazard S38
     #[test]
     fn file_with_two_hard_links_is_refused() {
         let temporary = tempfile::tempdir().unwrap();

@@ -128,6 +128,7 @@ mod tests {
     }
 
     /// Regression: `links --listen ADDR serve` ignored the option and listened on the default address.
+    // shows: hazard S34
     #[test]
     fn options_before_serve_are_those_of_serve() {
         for line in [
@@ -148,6 +149,7 @@ mod tests {
         assert!(parsed("--listen serve").unwrap().command.is_none());
     }
 
+    // shows: hazard S34
     #[test]
     fn option_of_another_command_is_refused() {
         let refused = parsed("--near 5 import file").unwrap_err();

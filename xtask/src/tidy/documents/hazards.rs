@@ -10,7 +10,7 @@ const PAGE: &str = "docs/hazards.md";
 const TESTS: usize = 3;
 const GUARDS: usize = 4;
 
-pub(super) const MADE: Made = Made { page: PAGE, column: TESTS, id: hazard };
+pub(super) const MADE: Made = Made { page: PAGE, column: TESTS, name: |cell| is_id(cell).then(|| name(cell)) };
 
 pub(crate) const RULE: Rule = Rule {
     name: "hazards",
@@ -32,9 +32,10 @@ fn check(tree: &Tree) -> Vec<Finding> {
         }
         let cell = cells.get(TESTS).unwrap_or(&"");
         let elsewhere = cell.strip_prefix("see ").is_some_and(|other| rows.iter().any(|(_, cells)| cells[0] == other));
-        if tests.cell(id).is_none() && !elsewhere && !cell.starts_with("later: ") {
+        let name = name(id);
+        if tests.cell(&name).is_none() && !elsewhere && !cell.starts_with("later: ") {
             find(format!("no test shows {id}"));
-        } else if !MADE.agrees(&tests, id, cell) {
+        } else if !tests.agrees(&name, cell) {
             find(format!("{id}: {REMEDY}"));
         }
         let guards = cells.get(GUARDS).map(|cell| markdown::code(cell)).unwrap_or_default();
@@ -45,15 +46,15 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The hazard of a row, by its first cell.
-fn hazard(cell: &str) -> Option<&str> {
-    Some(cell).filter(|id| is_id(id))
+/// A hazard as tests name it: promises have numbers of the same form.
+fn name(id: &str) -> String {
+    format!("hazard {id}")
 }
 
-/// The hazards of the page.
+/// The names of the page's hazards.
 pub(super) fn ids(tree: &Tree) -> Vec<String> {
     let rows = tree.file(PAGE).map(|page| markdown::rows(&page.text)).unwrap_or_default();
-    rows.iter().filter_map(|(_, cells)| hazard(cells.first()?)).map(str::to_owned).collect()
+    rows.iter().filter_map(|(_, cells)| cells.first()).filter(|cell| is_id(cell)).map(|cell| name(cell)).collect()
 }
 
 /// One or two capital letters and a number, possibly with a small letter, as in `H1` and `AL2a`.
@@ -72,7 +73,7 @@ mod tests {
         let page = rows.concat();
         let tree = Tree::of([
             (PAGE, page.as_str()),
-            ("crates/evenkeel/tests/it/cache/fences.rs", "// shows: H1\nfn a_stale_fill_is_refused() {}\n"),
+            ("crates/evenkeel/tests/it/cache/fences.rs", "// shows: hazard H1\nfn a_stale_fill_is_refused() {}\n"),
             ("crates/testkit/src/mutants.rs", "const ROWS: &[&str] = &[\"known\"];"),
         ]);
         check(&tree).into_iter().map(|finding| finding.what).collect()

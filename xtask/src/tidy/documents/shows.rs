@@ -1,4 +1,4 @@
-//! What each test says that it shows, in a comment above it: `// shows: C1, H3, cache::Cache::get, spec/cache.md`.
+//! What each test says that it shows, in a comment above it: `// shows: C1, hazard H3, cache::Cache::get, spec/cache.md`.
 //!
 //! The columns of tests in docs/guarantees.md and docs/hazards.md are made from it: `cargo xtask tidy --write`.
 
@@ -11,6 +11,7 @@ pub(super) const REMEDY: &str = "`cargo xtask tidy --write` makes the column";
 
 /// Items with a guarantee, a limit or an error that no test shows, and why.
 const UNSHOWN: &[(&str, &str)] = &[
+    ("cdc::decode_file", "it exists for tests only"),
     ("id::Snowflake::extend_once", "it exists for tests only"),
     ("lock::Guards", "what several guards promise is shown for the locks"),
     ("process::Keel::report_once", "it exists for tests only"),
@@ -100,7 +101,12 @@ impl<'a> Shown<'a> {
         self.stray.extend(pending.into_iter().map(|mark| (mark.path, mark.line)));
     }
 
-    /// The cell of a table for this promise or hazard; `None` if no test shows it.
+    /// Whether this cell is what the tests have for the promise or hazard of this name.
+    pub(super) fn agrees(&self, name: &str, cell: &str) -> bool {
+        self.cell(name).unwrap_or_default() == if markdown::code(cell).is_empty() { "" } else { cell }
+    }
+
+    /// The cell of a table for the promise or hazard of this name; `None` if no test shows it.
     pub(super) fn cell(&self, name: &str) -> Option<String> {
         let tests = self.tests.get(name)?;
         Some(tests.iter().map(|test| format!("`{test}`")).collect::<Vec<_>>().join(", "))
@@ -111,8 +117,8 @@ impl<'a> Shown<'a> {
 pub(super) struct Made {
     pub(super) page: &'static str,
     pub(super) column: usize,
-    /// The promise or hazard of a row, from its first cell.
-    pub(super) id: fn(&str) -> Option<&str>,
+    /// The promise or hazard of a row as tests name it, from its first cell.
+    pub(super) name: fn(&str) -> Option<String>,
 }
 
 impl Made {
@@ -126,14 +132,9 @@ impl Made {
     fn line(&self, line: &str, shown: &Shown<'_>) -> Option<String> {
         let inner = line.strip_prefix('|')?.strip_suffix('|')?;
         let mut cells: Vec<String> = inner.split('|').map(str::to_owned).collect();
-        let made = shown.cell((self.id)(cells.first()?.trim())?)?;
+        let made = shown.cell(&(self.name)(cells.first()?.trim())?)?;
         *cells.get_mut(self.column)? = format!(" {made} ");
         Some(format!("|{}|", cells.join("|")))
-    }
-
-    /// Whether this cell is what the tests have for the row of this id.
-    pub(super) fn agrees(&self, shown: &Shown<'_>, id: &str, cell: &str) -> bool {
-        shown.cell(id).unwrap_or_default() == if markdown::code(cell).is_empty() { "" } else { cell }
     }
 }
 
@@ -172,11 +173,11 @@ mod tests {
     #[test]
     fn names_are_known_and_items_are_shown() {
         let test = |names: &str| format!("// shows: {names}\n#[test]\nfn none_is_lost() {{}}\n");
-        assert_eq!(found(&test("C1, H1, cache::Cache, spec/cache.md")), Vec::<String>::new());
+        assert_eq!(found(&test("C1, hazard H1, cache::Cache, spec/cache.md")), Vec::<String>::new());
         assert_eq!(found(&test("C1")), ["no test shows `cache::Cache`"]);
         let unknown = "`C9` is no promise, hazard, documented item or page of docs/spec";
         assert_eq!(found(&test("cache::Cache, C9")), [unknown]);
-        let stray = format!("// shows: H1\n\n{}", test("cache::Cache"));
+        let stray = format!("// shows: hazard H1\n\n{}", test("cache::Cache"));
         assert_eq!(found(&stray), ["no test follows"]);
     }
 
@@ -184,7 +185,10 @@ mod tests {
     fn column_is_made_from_the_tests() {
         let tree = Tree::of([
             (hazards::MADE.page, "Text.\n\n| H1 | bug | rule | soon | `g` |\n| H2 | bug | rule | see H1 | |\n"),
-            ("crates/a/tests/it/rows/mod.rs", "// shows: H1\nfn b() {}\n// shows: H1\nasync fn a() {}\n"),
+            (
+                "crates/a/tests/it/rows/mod.rs",
+                "// shows: hazard H1\nfn b() {}\n// shows: hazard H1, H1\nasync fn a() {}\n",
+            ),
         ]);
         let made = "Text.\n\n| H1 | bug | rule | `rows::b`, `rows::a` | `g` |\n| H2 | bug | rule | see H1 | |\n";
         assert_eq!(hazards::MADE.text(&tree).unwrap(), made);

@@ -185,6 +185,7 @@ mod tests {
         assert_eq!(entry(vec![link(); LINKS_ACCEPTED]).delta().unwrap().clicks.len(), LINKS_ACCEPTED);
     }
 
+    // shows: hazard S23
     #[test]
     fn malformed_entry_is_refused() {
         let source = |source: &str| ClickEntry { source: source.to_owned(), ..entry(vec![link()]) };

@@ -105,6 +105,7 @@ mod tests {
 
     /// Regression: a file with CR line ends was one line, its header, and imported nothing. A byte order mark was part of the first
     /// line, and made it invalid in the file of rejected lines.
+    // shows: hazard S27
     #[test]
     fn lines_end_in_cr_and_begin_after_the_byte_order_mark() {
         for capacity in [1, 4, 1000] {

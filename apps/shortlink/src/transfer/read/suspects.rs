@@ -68,6 +68,7 @@ mod tests {
         suspects.found().map(str::to_owned)
     }
 
+    // shows: hazard S28
     #[test]
     fn columns_of_codes_are_told_from_notes_and_counts() {
         assert_eq!(found("address", &["sale", "aB3", "", "2026-news"]).as_deref(), Some("address"));

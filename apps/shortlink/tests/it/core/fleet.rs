@@ -49,6 +49,7 @@ async fn postgres_instances_started_at_once_create_tables() -> Result<()> {
     started_at_once(&Shortlink, "postgres", false).await
 }
 
+// shows: hazard S1
 #[tokio::test]
 async fn mariadb_instances_started_at_once_upgrade_an_older_schema() -> Result<()> {
     started_at_once(&Shortlink, "mariadb", true).await
@@ -59,16 +60,19 @@ async fn postgres_instances_started_at_once_upgrade_an_older_schema() -> Result<
     started_at_once(&Shortlink, "postgres", true).await
 }
 
+// shows: hazard S8
 #[tokio::test]
 async fn sqlite_instances_killed_at_random_leave_one_schema() -> Result<()> {
     killed_at_random(&Shortlink, "sqlite", 0..2).await
 }
 
+// shows: U5, hazard S8
 #[tokio::test]
 async fn mariadb_instances_killed_at_random_leave_one_schema() -> Result<()> {
     killed_at_random(&Shortlink, "mariadb", 0..2).await
 }
 
+// shows: U5, hazard S8
 #[tokio::test]
 async fn postgres_instances_killed_at_random_leave_one_schema() -> Result<()> {
     killed_at_random(&Shortlink, "postgres", 0..2).await
@@ -143,6 +147,7 @@ macro_rules! upgrades_under_load {
     }};
 }
 
+// shows: hazard S8
 #[tokio::test]
 async fn mariadb_fleet_upgrades_an_older_schema_under_load() {
     upgrades_under_load!(
@@ -155,6 +160,7 @@ async fn mariadb_fleet_upgrades_an_older_schema_under_load() {
     );
 }
 
+// shows: hazard S8
 #[tokio::test]
 async fn postgres_fleet_upgrades_an_older_schema_under_load() {
     upgrades_under_load!(
@@ -168,6 +174,7 @@ async fn postgres_fleet_upgrades_an_older_schema_under_load() {
 }
 
 /// A server that refuses a login is reachable, so the start fails.
+// shows: hazard S3, hazard S18
 #[tokio::test]
 async fn server_that_refuses_ends_the_start_with_one_sentence() {
     let (postgres, redis) = (postgres_database().await.unwrap(), redis().await.unwrap());

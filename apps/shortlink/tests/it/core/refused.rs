@@ -30,6 +30,7 @@ async fn import_reports_refused_lines(database: &Database, refused: &[usize], ta
 }
 
 /// Regression: the first such row ended the import, whenever it was repeated, without the number of its line.
+// shows: hazard T4
 #[tokio::test]
 async fn rows_that_an_encoding_lacks_are_rejected_lines() -> Result<()> {
     let refused = [1, 499, 500, 501, 702, 1_200];
@@ -42,6 +43,7 @@ async fn rows_that_an_encoding_lacks_are_rejected_lines() -> Result<()> {
 }
 
 /// As above, by a trigger, whose error is of no class.
+// shows: hazard T4
 #[tokio::test]
 async fn rows_that_a_trigger_refuses_are_rejected_lines() -> Result<()> {
     use sqlx::{Connection, MySqlConnection};

@@ -3,12 +3,14 @@
 use super::{store_suite, upgrade};
 use testkit::park::{mariadb_database, postgres_database};
 
+// shows: S8, S13, hazard S29, hazard S30
 #[tokio::test]
 async fn mariadb_store_passes_the_suite() {
     let database = mariadb_database().await.unwrap();
     store_suite::run(&database.url.parse().unwrap()).await;
 }
 
+// shows: S8, S13, hazard S29, hazard S30
 #[tokio::test]
 async fn postgres_store_passes_the_suite() {
     let database = postgres_database().await.unwrap();

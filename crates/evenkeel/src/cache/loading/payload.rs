@@ -186,6 +186,7 @@ mod tests {
         assert!(payloads.pack(&Bytes::from(vec![0; 1_001])).is_err());
     }
 
+    // shows: codec::Codec::encode, codec::Codec::decode, codec::Codec::decode_of
     #[test]
     fn payload_of_another_codec_is_an_error() {
         let packed = Packed { codec: 1, compression: PLAIN, payload: Bytes::from_static(b"1") };

@@ -188,6 +188,7 @@ mod tests {
         }
     }
 
+    // shows: C5, hazard H6, cache::CacheBuilder::open
     #[test]
     fn invalid_cache_settings_are_rejected() {
         let ttl = secs(10);
@@ -230,6 +231,7 @@ mod tests {
         refused(&Draft { value_bytes_max: Some(0), ..draft(ttl) }, "value_bytes_max of 0");
     }
 
+    // shows: spec/cache.md
     #[test]
     fn endless_spans_count_as_thirty_four_years() {
         let settings =
@@ -240,6 +242,7 @@ mod tests {
         assert!(Settings::check("user", &refused).is_err());
     }
 
+    // shows: hazard PO13
     #[test]
     fn cache_name_cannot_change_the_slot() {
         for name in ["", "a:b", "{a}", "a b", "ü", ".", "..", &"n".repeat(65)] {

@@ -175,6 +175,7 @@ mod tests {
         fn changed_here(&self, _: &[u8]) {}
     }
 
+    // shows: hazard A36
     #[test]
     fn change_notifies_only_the_cache_of_its_key() {
         let hub = Hub::default();
@@ -192,6 +193,7 @@ mod tests {
         assert_eq!(received(), [101, 102]);
     }
 
+    // shows: hazard A36
     #[test]
     fn closed_caches_are_removed() {
         let hub = Hub::default();

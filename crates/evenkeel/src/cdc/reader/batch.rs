@@ -124,6 +124,7 @@ mod tests {
         Position { epoch: 1, order: (place, 0), text: place.to_string() }
     }
 
+    // shows: D6
     #[test]
     fn changes_of_a_key_keep_their_order_for_each_rule() {
         let rules = rules();

@@ -138,6 +138,7 @@ mod tests {
         Value::Text(value.to_owned())
     }
 
+    // shows: hazard CD2
     #[test]
     fn changed_key_names_both_entries() {
         let (before, after) = (row([("mail", text("a@b"))]), row([("mail", text("c@d"))]));
@@ -145,6 +146,7 @@ mod tests {
         assert_eq!(keys_of(&columns(&["mail"]), &change), Ok(vec![b"a@b".to_vec(), b"c@d".to_vec()]));
     }
 
+    // shows: D3
     #[test]
     fn column_left_out_after_has_not_changed() {
         let before = row([("id", Value::Int(7)), ("name", text("Ada"))]);
@@ -153,6 +155,7 @@ mod tests {
         assert_eq!(keys_of(&columns(&["id"]), &change), Ok(vec![b"7".to_vec()]));
     }
 
+    // shows: D3, hazard CD3
     #[test]
     fn absent_column_is_not_null() {
         let columns = columns(&["mail"]);
@@ -165,6 +168,7 @@ mod tests {
         assert_eq!(keys_of(&columns, &change(Kind::Delete, None, None)), Err(KeyError::ImageMissing));
     }
 
+    // shows: D3
     #[test]
     fn value_that_cannot_be_a_key_is_an_error() {
         let long = row([("id", text(&"k".repeat(KEY_BYTES_MAX + 1)))]);

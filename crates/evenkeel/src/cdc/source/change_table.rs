@@ -343,6 +343,7 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
+    // shows: hazard CD9
     #[test]
     fn image_has_every_type_of_value() {
         let text = r#"{"a":["null",null],"b":["integer",-7],"c":["real",1.5],"d":["text","x"],"e":["blob","00Ff"]}"#;
@@ -357,6 +358,7 @@ mod tests {
         assert_eq!(row, Ok(expected.into_iter().collect()));
     }
 
+    // shows: D3
     #[test]
     fn damaged_image_is_an_error() {
         let damaged = ["", "[]", "null", "{", r#"{"a":1}"#, r#"{"a":["integer"]}"#, r#"{"a":["integer","7"]}"#];

@@ -107,6 +107,7 @@ mod tests {
         assert_eq!(Base58.encode(u64::MAX), "jpXCZedGfVQ");
     }
 
+    // shows: I6, id::Shuffle
     #[test]
     fn each_number_has_one_text_and_each_text_one_number() {
         for alphabet in ALL {

@@ -144,6 +144,7 @@ mod tests {
         Shuffle::new(ShuffleKey::from([seed; 32]), limit)
     }
 
+    // shows: I6, id::Shuffle
     #[test]
     fn apply_is_a_bijection_on_small_domains() {
         for limit in [1, 2, 3, 4, 5, 16, 17, 62, 100, 3844] {
@@ -156,6 +157,7 @@ mod tests {
         }
     }
 
+    // shows: I6
     #[test]
     fn invert_undoes_apply_also_at_the_largest_limits() {
         for limit in [CODES, 1 << 32, (1 << 62) + 1, 1 << 63, u64::MAX] {
@@ -179,6 +181,7 @@ mod tests {
     }
 
     /// The codes of a database must never change: those made before an upgrade would collide with those made after it.
+    // shows: I6, id::Shuffle
     #[test]
     fn mapping_never_changes_between_versions() {
         let shuffle = shuffle(42, CODES);

@@ -101,6 +101,7 @@ mod tests {
         count
     }
 
+    // shows: I4, hazard GI13
     #[test]
     fn next_block_is_fetched_at_half_use() {
         let mut buffer = Buffer::new(10..=10, at(0));
@@ -126,6 +127,7 @@ mod tests {
         assert_eq!(buffer.begin_fetch(), Some(1));
     }
 
+    // shows: hazard GI13
     #[test]
     fn size_of_blocks_follows_their_use() {
         let mut buffer = Buffer::new(4..=64, at(0));

@@ -2,6 +2,7 @@
 
 use super::latch::Latch;
 
+// shows: K4
 #[test]
 fn lost_lease_stays_lost() {
     let latch = Latch::new(10);
@@ -17,6 +18,7 @@ fn closed_lease_is_not_lost() {
     assert!(!latch.lose() && !latch.is_lost() && !latch.begin_renewal());
 }
 
+// shows: K5
 #[test]
 fn release_is_sent_once_by_drop_or_renewal() {
     let latch = Latch::new(10);
@@ -64,6 +66,8 @@ fn let_go(latch: &Latch, thread: &mut Thread, sent: &mut Sent) -> bool {
 }
 
 /// (L1) A watchdog outlived its lock in one order of the steps. This test checks every order.
+// shows: K4, hazard L1, lock::Guard::release, lock::ExclusiveGuard::release, lock::Permits::release
+// shows: lock::AdvisoryGuard::release
 #[test]
 fn every_order_sends_one_release_and_no_later_renewal() {
     // Each bit of the number selects the thread of the next step.

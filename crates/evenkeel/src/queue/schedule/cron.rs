@@ -216,6 +216,7 @@ mod tests {
         cron.after(after).take(count).map(|time| time.to_string()).collect()
     }
 
+    // shows: hazard SF6
     #[test]
     fn cron_fields_have_their_usual_meaning() {
         let after = "2026-02-27T23:59:59Z";

@@ -267,6 +267,7 @@ mod tests {
     use evenkeel_protocol::queue::job::JobId;
 
     /// All bodies of a page were read and sent at once: 600 of 1 MB timed out, at every attempt.
+    // shows: hazard F5
     #[test]
     fn missing_bodies_are_restored_in_portions_of_four_mebibytes() {
         let mib = 1 << 20;

@@ -137,6 +137,7 @@ mod tests {
     use std::time::Duration;
 
     /// A page that timed out after more than the lease was tried again as a whole, forever.
+    // shows: hazard F5
     #[test]
     fn sweep_goes_on_after_a_page_that_outlasted_its_lease() {
         let lease = Duration::from_millis(LEASE_MS);
@@ -145,6 +146,7 @@ mod tests {
         assert!(!is_from_the_start(Some(lease)) && !is_from_the_start(Some(20 * lease)));
     }
 
+    // shows: hazard F5
     #[test]
     fn sweep_pauses_after_each_page_and_round() {
         assert_eq!((PAGE, after_page(true, PAGE)), (500, Duration::from_millis(100)), "5,000 rows per second");

@@ -268,6 +268,7 @@ mod tests {
     }
 
     /// Each row of the table, and that the first one that holds is the answer.
+    // shows: queue::Why
     #[test]
     fn reason_is_the_first_one_that_holds() {
         let completion = CompletionRecord { end: End::Done, until: None, version: 0, ended_at: 5 };

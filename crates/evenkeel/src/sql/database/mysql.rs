@@ -203,6 +203,7 @@ fn inline(value: &Value<'_>, text: &mut String) {
 mod tests {
     use super::{Value, inlined, refused_setting};
 
+    // shows: hazard BW9, hazard T22, sql::Relay::run_once
     #[test]
     fn setting_that_stops_a_relay_names_its_remedy() {
         let with = |pairs: &[(&str, &str)]| {

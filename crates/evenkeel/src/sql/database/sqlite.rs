@@ -78,6 +78,7 @@ mod tests {
     use crate::sql::database::SqlErrorClass::{Connection, Contention, Duplicate, Other, ReadOnly};
 
     /// SQLite does not raise a code on request, as the other databases do.
+    // shows: hazard B4
     #[test]
     fn each_code_of_sqlite_has_its_meaning() {
         for (codes, class) in [

@@ -391,6 +391,7 @@ mod tests {
         }
     }
 
+    // shows: hazard B7
     #[test]
     fn second_wait_for_the_migrations_is_the_last() {
         let plan = Plan { table: "t", migrations: Vec::new(), format: Format::Own, wait_max_seconds: 60 };

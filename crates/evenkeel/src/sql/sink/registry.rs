@@ -190,6 +190,7 @@ mod tests {
     }
 
     /// A catch-all sink of a program received the entries of streams, which no group ever saw.
+    // shows: hazard BW5
     #[test]
     fn entries_of_streams_go_to_no_other_sink() {
         let sinks = Sinks::to(Fails("a")).route("evenkeel.", Fails("a"));

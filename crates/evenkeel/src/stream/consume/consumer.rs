@@ -146,13 +146,8 @@ impl<T: Send + Sync + 'static, E: Display + Send + 'static> Consumer<T, E> {
         if let Err(reason) = self.work.slots(self.concurrency) {
             return base.refuse(reason);
         }
-<<<<<<< HEAD
-        if self.handler_timeout.is_some_and(|limit| limit < Duration::from_millis(1)) {
-            return base.refuse("`handler_timeout` is below 1 ms, so that no handler could end in time; choose 1 ms or more, or omit it for no limit");
-=======
         if let Err(reason) = self.time_limit.check() {
             return base.refuse(reason);
->>>>>>> cdadcc2c (Queues have a handler timeout, and the capabilities that need only Redis are on by default)
         }
         if !(1..=BUFFER_MAX).contains(&self.buffer) {
             return base.refuse("`buffer` must be between 1 and 100,000");

@@ -132,6 +132,7 @@ mod tests {
     use std::time::Duration;
 
     /// Each consumer read the names of all others once a second: 250,000 of them in a group of 500.
+    // shows: hazard BL2
     #[test]
     fn names_read_in_a_second_grow_with_the_number_of_consumers() {
         let lease = Duration::from_secs(120);

@@ -80,6 +80,7 @@ mod tests {
     use futures_util::FutureExt;
 
     /// Large replies to all partitions of a process at once kept every other reply on their connection waiting.
+    // shows: hazard SF2
     #[tokio::test]
     async fn two_heavy_reads_are_on_the_way_at_once() {
         let reads = HeavyReads::default();

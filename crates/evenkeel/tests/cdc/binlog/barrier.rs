@@ -26,6 +26,7 @@ async fn committed_group_is_visible() {
 }
 
 /// A commit that waits for a replica is in the log, and no statement sees it.
+// shows: D1, hazard LB1
 #[tokio::test]
 async fn held_commit_is_not_visible_until_it_is_released() {
     in_time(async {
@@ -54,6 +55,7 @@ async fn held_commit_is_not_visible_until_it_is_released() {
     .await;
 }
 
+// shows: cdc::Binlog::new, cdc::Binlog::primary
 #[tokio::test]
 async fn primary_that_is_another_server_is_unknown() {
     in_time(async {

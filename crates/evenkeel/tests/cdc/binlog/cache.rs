@@ -7,6 +7,7 @@ use sqlx::MySqlPool;
 use std::convert::Infallible;
 use std::time::Duration;
 
+// shows: D1
 #[tokio::test]
 async fn plain_sql_on_mariadb_reaches_the_cache() {
     in_time(async {

@@ -5,6 +5,7 @@ use crate::rig::in_time;
 
 const T: &str = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20))";
 
+// shows: spec/cdc.md
 #[tokio::test]
 async fn rows_are_returned_in_groups_in_the_order_of_the_log() {
     in_time(async {
@@ -70,6 +71,7 @@ async fn idle_source_advances_over_changes_of_other_tables() {
     .await;
 }
 
+// shows: hazard LB8
 #[tokio::test]
 async fn rows_after_a_rotation_go_to_their_tables() {
     in_time(async {
@@ -84,6 +86,7 @@ async fn rows_after_a_rotation_go_to_their_tables() {
     .await;
 }
 
+// shows: hazard LB12, spec/cdc.md
 #[tokio::test]
 async fn compressed_events_are_read() {
     in_time(async {
@@ -105,6 +108,7 @@ async fn compressed_events_are_read() {
     .await;
 }
 
+// shows: hazard LB4, spec/cdc.md
 #[tokio::test]
 async fn statement_of_a_client_is_a_change_of_unknown_rows() {
     in_time(async {
@@ -121,6 +125,7 @@ async fn statement_of_a_client_is_a_change_of_unknown_rows() {
     .await;
 }
 
+// shows: spec/cdc.md
 #[tokio::test]
 async fn definition_in_the_middle_changes_the_columns_of_later_rows() {
     in_time(async {
@@ -155,6 +160,7 @@ async fn rolled_back_rows_of_a_mixed_transaction_are_unknown_rows() {
     .await;
 }
 
+// shows: D3, hazard LB3, spec/cdc.md
 #[tokio::test]
 async fn xa_rows_wait_for_the_commit() {
     in_time(async {
@@ -176,6 +182,7 @@ async fn xa_rows_wait_for_the_commit() {
     .await;
 }
 
+// shows: hazard LB3, spec/cdc.md
 #[tokio::test]
 async fn xa_commit_after_a_restart_returns_the_prepared_rows() {
     in_time(async {
@@ -194,6 +201,7 @@ async fn xa_commit_after_a_restart_returns_the_prepared_rows() {
     .await;
 }
 
+// shows: hazard LB3
 #[tokio::test]
 async fn xa_commit_of_unseen_rows_is_a_change_of_unknown_rows() {
     in_time(async {

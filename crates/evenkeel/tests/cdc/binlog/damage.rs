@@ -29,6 +29,7 @@ async fn recorded(arguments: &[&str]) -> Vec<u8> {
 /// Damaged files of each kind.
 const ROUNDS: u32 = 2_000;
 
+// shows: hazard LB9, spec/cdc.md
 #[tokio::test]
 async fn damaged_events_stop_the_source_with_a_position() {
     in_time(async {
@@ -69,6 +70,7 @@ fn is_unreadable(file: &[u8], tables: &[Table]) -> bool {
     }
 }
 
+// shows: hazard LB9
 #[tokio::test]
 async fn truncated_event_inside_a_group_is_an_error() {
     in_time(async {
@@ -81,6 +83,7 @@ async fn truncated_event_inside_a_group_is_an_error() {
 }
 
 /// What the reader does not know is not passed over, unless the server says that it may be.
+// shows: D3, hazard LB2, spec/cdc.md
 #[tokio::test]
 async fn unknown_event_stops_unless_it_may_be_ignored() {
     in_time(async {

@@ -11,6 +11,7 @@ async fn refused(source: &Binlog) -> (String, String) {
     }
 }
 
+// shows: D9, cdc::Binlog::preflight
 #[tokio::test]
 async fn printed_statement_repairs_each_setting() {
     in_time(async {
@@ -33,6 +34,7 @@ async fn printed_statement_repairs_each_setting() {
     .await;
 }
 
+// shows: D9, cdc::Binlog::preflight
 #[tokio::test]
 async fn printed_grant_repairs_each_privilege() {
     in_time(async {
@@ -62,6 +64,7 @@ async fn printed_grant_repairs_each_privilege() {
     .await;
 }
 
+// shows: D9
 #[tokio::test]
 async fn privileges_through_a_role_are_not_refused() {
     in_time(async {
@@ -75,6 +78,7 @@ async fn privileges_through_a_role_are_not_refused() {
     .await;
 }
 
+// shows: cdc::Binlog::preflight
 #[tokio::test]
 async fn lines_of_the_configuration_are_named() {
     in_time(async {
@@ -93,6 +97,7 @@ async fn lines_of_the_configuration_are_named() {
     .await;
 }
 
+// shows: hazard LB11
 #[tokio::test]
 async fn child_of_a_cascade_needs_its_parent() {
     in_time(async {
@@ -129,6 +134,7 @@ async fn server_id_of_the_server_itself_is_refused() {
     .await;
 }
 
+// shows: cdc::Binlog::new, cdc::Binlog::primary
 #[test]
 fn extreme_addresses_are_refused() {
     for (url, what) in [

@@ -31,6 +31,7 @@ async fn restart_returns_what_follows_the_checkpoint() {
     .await;
 }
 
+// shows: hazard LB7
 #[tokio::test]
 async fn restart_from_an_idle_position_in_a_later_file() {
     in_time(async {
@@ -76,6 +77,7 @@ async fn restart_of_the_server_continues_the_log() {
     .await;
 }
 
+// shows: D7, hazard LB7, spec/cdc.md
 #[tokio::test]
 async fn purged_log_is_a_gap() {
     in_time(async {
@@ -89,6 +91,7 @@ async fn purged_log_is_a_gap() {
     .await;
 }
 
+// shows: D7, hazard LB6, spec/cdc.md
 #[tokio::test]
 async fn reset_log_is_a_gap() {
     in_time(async {
@@ -111,6 +114,7 @@ async fn reset_log_is_a_gap() {
     .await;
 }
 
+// shows: D7, hazard LB6
 #[tokio::test]
 async fn another_group_at_the_place_of_the_last_one_is_a_gap() {
     in_time(async {

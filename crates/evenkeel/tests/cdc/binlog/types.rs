@@ -48,6 +48,7 @@ const VALUES: [(&str, &[&str]); 41] = [
     ("JSON", &["'{\"a\": [1, null, \"ü\"]}'"]),
 ];
 
+// shows: spec/cdc.md
 #[tokio::test]
 async fn values_are_what_the_server_prints() {
     in_time(async {
@@ -116,6 +117,7 @@ async fn bytes_bits_and_floats_are_their_values() {
     .await;
 }
 
+// shows: D3, hazard LB5
 #[tokio::test]
 async fn columns_that_an_image_leaves_out_are_not_null() {
     in_time(async {

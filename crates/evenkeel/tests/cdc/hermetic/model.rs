@@ -218,12 +218,14 @@ fn broken(without: Option<Rule>) -> Option<(&'static str, Vec<Step>)> {
     found
 }
 
+// shows: D1
 #[test]
 fn all_rules_of_change_capture_leave_no_old_value() {
     assert_eq!(broken(None), None);
 }
 
 /// The entry is absent when the change is applied, so the invalidation leaves no trace; then a reader fills the row from before.
+// shows: D1, hazard CD1
 #[test]
 fn model_without_the_barrier_finds_the_absent_entry() {
     let (property, schedule) = broken(Some(Rule::Barrier)).expect("a schedule that breaks it");
@@ -233,6 +235,7 @@ fn model_without_the_barrier_finds_the_absent_entry() {
     assert!(at(Step::Show).is_none_or(|shown| at(Step::Read) < Some(shown)), "{schedule:?}");
 }
 
+// shows: D2, hazard CD4
 #[test]
 fn checkpoint_before_its_effects_misses_a_change() {
     let (property, schedule) = broken(Some(Rule::EffectsFirst)).expect("a schedule that breaks it");

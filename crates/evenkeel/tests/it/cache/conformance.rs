@@ -26,6 +26,7 @@ macro_rules! stories {
         }
 
         /// A story that runs on no backend tests nothing.
+        // shows: spec/cache.md
         #[test]
         fn every_suite_function_has_a_test() {
             let played = [$($(concat!(stringify!($suite), "::", stringify!($story))),+),+];

@@ -72,6 +72,7 @@ proptest! {
         prop_assert_eq!(Entry::parse(entry.to_bytes()), Ok(entry));
     }
 
+    // shows: cache::Entry::parse, cache::Header::parse
     #[test]
     fn decoder_handles_arbitrary_bytes(bytes in vec(any::<u8>(), 0..200), format in prop_oneof![Just(0xF9_u8), any::<u8>()]) {
         let mut bytes = bytes;
@@ -84,6 +85,7 @@ proptest! {
         }
     }
 
+    // shows: cache::Entry::parse, cache::Header::parse
     #[test]
     fn truncated_header_is_corrupt(entry in entry(), cut in any::<prop::sample::Index>()) {
         let header = Entry { payload: Bytes::new(), ..entry }.to_bytes();
@@ -141,6 +143,7 @@ fn freshness_follows_the_header_times() {
     assert_eq!(Header { value: None, ..header }.verdict(150), Verdict::Miss);
 }
 
+// shows: cache::Entry::parse, cache::Header::parse
 #[test]
 fn newer_format_is_distinguished_from_corruption() {
     let mut raw = Vec::new();

@@ -12,6 +12,7 @@ const KEY: &[u8] = b"user/42";
 
 /// rockscache creates its key without an expiry: when the loader dies, the key stays forever. Every key that a step leaves
 /// here expires, and not later than its header says.
+// shows: hazard H4, spec/cache.md
 #[tokio::test]
 async fn every_step_leaves_an_expiry_on_the_key() {
     let redis = OnRedis::start().await.unwrap();
@@ -66,6 +67,7 @@ async fn set_memory(server: &Redis, bytes: &str) {
 
 /// Redis is out of memory and rejects every write. A load can be retried; an invalidation must succeed: otherwise the old value is
 /// served until it expires, and an earlier load is stored once there is memory again.
+// shows: hazard D24, spec/cache.md
 #[tokio::test]
 async fn invalidation_succeeds_when_redis_is_out_of_memory() {
     let (server, redis) = without_memory().await;
@@ -84,6 +86,7 @@ async fn invalidation_succeeds_when_redis_is_out_of_memory() {
 }
 
 /// The entry holds another writer's window: deleting it would let readers load before that writer commits. Invalidations and ends of windows work on a full server.
+// shows: hazard D24, spec/cache.md
 #[tokio::test]
 async fn out_of_memory_keeps_the_open_window() {
     let (server, redis) = without_memory().await;

@@ -186,6 +186,7 @@ async fn every_protocol_loads_a_value_once() {
     }
 }
 
+// shows: cache::CacheBuilder::open
 #[tokio::test]
 async fn version_protocol_requires_a_version_function() {
     let cache = Keel::memory().cache::<u64, Row>("published").ttl(Duration::from_secs(60));

@@ -16,6 +16,7 @@ async fn in_memory(writing: Writing) {
     }
 }
 
+// shows: C1, hazard D1, cache::Freshness::Eventual
 #[tokio::test]
 async fn no_schedule_serves_older_than_answered_invalidation() {
     in_memory(Writing::Invalidate).await;
@@ -23,16 +24,19 @@ async fn no_schedule_serves_older_than_answered_invalidation() {
 
 /// A replica lacks the invalidated write: the entry had forgotten the invalidation, its writer gave a version or knew of no replicas, or
 /// another loader's replicas lag less.
+// shows: C1, hazard BC1, cache::Cache::invalidate_at
 #[tokio::test]
 async fn no_schedule_with_replicas_serves_older_than_answered_invalidation() {
     in_memory(Writing::InvalidateOnReplicas).await;
 }
 
+// shows: cache::OpenWindow::check, cache::WriteWindow::check
 #[tokio::test]
 async fn no_schedule_with_windows_serves_older_than_the_row() {
     in_memory(Writing::Window).await;
 }
 
+// shows: C1, cache::Cache
 #[tokio::test]
 async fn no_schedule_on_redis_serves_an_old_value() {
     for writing in [Writing::Invalidate, Writing::InvalidateOnReplicas, Writing::Window] {

@@ -55,6 +55,7 @@ async fn load(cache: &MemoryCache, key: &[u8], bytes: usize) -> Filled {
     cache.fill(key, &fill).await.unwrap()
 }
 
+// shows: spec/cache.md
 #[tokio::test]
 async fn store_stays_within_bound_and_keeps_recent_reads() {
     let (store, cache, _time) = cache(1 << 20);
@@ -76,6 +77,7 @@ async fn store_stays_within_bound_and_keeps_recent_reads() {
     assert_eq!(missed, 0, "hot entries were evicted");
 }
 
+// shows: spec/cache.md
 #[tokio::test]
 async fn entry_above_the_bound_is_not_kept_and_evicts_nothing() {
     let (store, cache, _time) = cache(100_000);
@@ -91,6 +93,7 @@ async fn open_window(cache: &MemoryCache, token: Token) {
     assert_eq!(cache.begin_write(b"written", &begin).await.unwrap(), Begun::Open { remaining_ms: 1_000 });
 }
 
+// shows: hazard D24, spec/cache.md
 #[tokio::test]
 async fn open_window_is_never_evicted() {
     let (_store, cache, _time) = cache(64 * 1024);
@@ -104,6 +107,7 @@ async fn open_window_is_never_evicted() {
 
 /// A program may give the store no room at all, so that nothing is cached. Windows were then lost where they began: readers loaded, as the
 /// newest, a row that was being written.
+// shows: C2, hazard T34
 #[tokio::test]
 async fn open_window_is_kept_where_no_entry_fits() {
     for bound in [0, 150] {

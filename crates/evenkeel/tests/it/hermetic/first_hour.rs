@@ -52,6 +52,7 @@ async fn operate(keel: &Keel, mail: &Queue<String>, id: &JobId) -> Answers {
     }
 }
 
+// shows: hazard S19
 #[tokio::test]
 async fn operator_types_are_exported_from_queue() {
     let keel = Keel::memory();
@@ -71,6 +72,7 @@ async fn operator_types_are_exported_from_queue() {
     assert_eq!(revoked, Revoked::Revoked);
 }
 
+// shows: hazard S19
 #[tokio::test]
 async fn relay_and_outbox_types_are_exported_from_sql() {
     let (keel, pool) = open().await;
@@ -95,6 +97,7 @@ async fn named(names: Vec<String>) -> Result<Vec<(String, u64)>, Infallible> {
     Ok(names.into_iter().map(|name| (name, 7)).collect())
 }
 
+// shows: hazard S19
 #[tokio::test]
 async fn cache_accepts_borrowed_keys_of_every_form() {
     let keel = Keel::memory();
@@ -121,6 +124,7 @@ impl<T: Future<Output = Result<Vec<(String, u64)>, Infallible>>> One for T {
 }
 
 /// What the queue records of a completed job depends on whether the caller chose its id.
+// shows: hazard S19
 #[tokio::test]
 async fn revoke_of_done_job_with_generated_id_is_unknown() {
     let keel = Keel::memory();
@@ -148,6 +152,7 @@ async fn revoke_of_done_job_with_generated_id_is_unknown() {
 }
 
 /// As the documentation of `Keel::lock` says.
+// shows: hazard S19
 #[tokio::test]
 async fn acquire_waits_thirty_seconds_by_default() {
     let clock = TestClock::default();

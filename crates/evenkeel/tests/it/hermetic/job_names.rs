@@ -12,6 +12,7 @@ async fn refusals(name: &[u8]) -> [Option<String>; 2] {
     [named, unique].map(|sent| sent.err().map(|error| error.to_string()))
 }
 
+// shows: hazard AL3
 #[tokio::test]
 async fn empty_id_is_rejected() {
     assert!(
@@ -20,6 +21,7 @@ async fn empty_id_is_rejected() {
     assert_eq!(refusals(b"x").await, [None, None]);
 }
 
+// shows: hazard AL3
 #[tokio::test]
 async fn oversized_id_is_rejected_by_name() {
     let [named, unique] = refusals(&[b'x'; 60_001]).await;

@@ -55,6 +55,7 @@ fn lease() -> Arc<Lease> {
     Arc::new(Lease { latch: Latch::new(10), sent: Mutex::new(Vec::new()) })
 }
 
+// shows: K4
 #[test]
 fn drop_during_renewal_sends_one_release_and_nothing_later() {
     loom::model(|| {
@@ -73,6 +74,7 @@ fn drop_during_renewal_sends_one_release_and_nothing_later() {
 }
 
 /// Meanwhile another task looks at the clock, and finds the lease expired.
+// shows: K4
 #[test]
 fn loss_during_drop_and_renewal_still_sends_one_release() {
     loom::model(|| {

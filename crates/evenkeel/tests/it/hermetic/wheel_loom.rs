@@ -49,6 +49,7 @@ use loom::thread;
 use wheel::Wheel;
 
 /// Loom fails a model in which a thread waits for ever.
+// shows: L11, hazard BL1
 #[test]
 fn every_call_ends_with_its_epoch_in_every_interleaving() {
     loom::model(|| {

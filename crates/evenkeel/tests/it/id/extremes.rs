@@ -63,6 +63,7 @@ fn settings(mut with: impl FnMut() -> SnowflakeBuilder) -> Vec<(String, bool, Sn
     all
 }
 
+// shows: id::SnowflakeBuilder::build, cdc::Capture::run
 async fn extreme_settings_are_taken_or_refused(fleet: Fleet) {
     let keel = fleet.process().await;
     let mut number = 0;
@@ -107,6 +108,7 @@ async fn extreme_wait_ends_with_the_id() {
     .await;
 }
 
+// shows: I6
 #[test]
 fn extreme_numbers_have_texts_and_images() {
     let numbers = [0, 1, 57, 58, 61, 62, 1 << 53, (1 << 53) + 1, u64::MAX - 1, u64::MAX];
@@ -139,6 +141,7 @@ fn extreme_numbers_have_texts_and_images() {
 }
 
 /// Sizes of blocks and names of sequences, and the shortest and longest waits.
+// shows: id::SegmentsBuilder::open
 #[tokio::test]
 async fn extreme_settings_of_sequences_are_taken_or_refused() {
     in_time(async {

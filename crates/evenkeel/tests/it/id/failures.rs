@@ -38,6 +38,7 @@ async fn forget(fleet: &Fleet) {
 }
 
 /// (I1) The owner detects the loss of its lease late: it goes on within what it has reserved, next to its successor.
+// shows: I1, id::Snowflake
 #[tokio::test]
 async fn paused_owner_and_its_successor_issue_different_ids() {
     in_time(async {
@@ -62,6 +63,7 @@ async fn paused_owner_and_its_successor_issue_different_ids() {
 }
 
 /// (I1) A promoted replica has forgotten that a worker id has another owner, and its clock is behind. The superseded owner asks first.
+// shows: I1, hazard GI5
 #[tokio::test]
 async fn promoted_replica_that_forgot_a_successor_repeats_no_id() {
     in_time(async {
@@ -89,6 +91,7 @@ async fn promoted_replica_that_forgot_a_successor_repeats_no_id() {
 }
 
 /// (I1) A store that has forgotten everything gives the same worker id away again, while its owner goes on.
+// shows: I1, hazard GI4
 #[tokio::test]
 async fn flushed_store_repeats_no_id() {
     in_time(async {
@@ -113,6 +116,7 @@ async fn flushed_store_repeats_no_id() {
 
 /// (I2) The store has forgotten the scope and its clock is behind by more than the margin, so another process could repeat ids. Those of one
 /// generator rise nevertheless, also if it gets a lower worker id.
+// shows: I2
 #[tokio::test]
 async fn ids_of_a_generator_rise_although_the_store_goes_back() {
     in_time(async {
@@ -149,6 +153,7 @@ async fn ids_of_a_generator_rise_although_the_store_goes_back() {
 }
 
 /// The store's time stands still, so nothing more can be reserved.
+// shows: I3, hazard GI9, id::Snowflake::next
 #[tokio::test]
 async fn caller_waits_no_longer_than_it_may() {
     in_time(async {
@@ -171,6 +176,7 @@ async fn caller_waits_no_longer_than_it_may() {
 }
 
 /// A mistaken time would stay reserved.
+// shows: I1, hazard GI8, id::SnowflakeBuilder::build
 #[tokio::test]
 async fn clocks_an_hour_apart_are_rejected() {
     in_time(async {
@@ -188,6 +194,7 @@ async fn clocks_an_hour_apart_are_rejected() {
 }
 
 /// Each step is below an hour, but together they would end at a time with which no new process is accepted.
+// shows: hazard GI8
 #[tokio::test]
 async fn steps_of_the_store_clock_do_not_add_up() {
     in_time(async {
@@ -207,6 +214,7 @@ async fn steps_of_the_store_clock_do_not_add_up() {
 }
 
 /// (I3) Without the store ids go on to the end of the reserved time; then callers get the reason, and ids again once the store is back.
+// shows: I3, id::Snowflake::next
 #[tokio::test]
 async fn ids_go_on_without_the_store_to_the_end_of_the_reserved_time() {
     in_time(async {

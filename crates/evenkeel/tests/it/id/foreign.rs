@@ -7,6 +7,7 @@ use evenkeel::id::IdError;
 use evenkeel::link::LinkError;
 use redis::cmd;
 
+// shows: id::SnowflakeBuilder::build
 #[tokio::test]
 async fn foreign_values_are_refused_and_kept() {
     in_time(async {

@@ -162,6 +162,7 @@ async fn run(fleet: Fleet, kind: Kind, seed: u64) -> usize {
     count
 }
 
+// shows: I1, I2, hazard GI1, id::Snowflake
 async fn no_history_with_clock_steps_repeats_an_id(fleet: Fleet) {
     let mut next = Some(fleet);
     let mut issued = 0;
@@ -175,6 +176,7 @@ async fn no_history_with_clock_steps_repeats_an_id(fleet: Fleet) {
     assert!(issued > 0, "no id was issued");
 }
 
+// shows: I1, id::Snowflake
 async fn no_history_of_a_store_that_forgets_repeats_an_id(fleet: Fleet) {
     let is_redis = matches!(fleet.store, Store::Redis { .. });
     let mut next = Some(fleet);

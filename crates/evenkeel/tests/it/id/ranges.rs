@@ -36,6 +36,7 @@ async fn take(segments: &Segments, count: usize) -> Vec<Id> {
     taken
 }
 
+// shows: I5, id::SegmentsBuilder::via_redis
 async fn processes_share_a_range<DB: Tested>(database: TestDatabase<DB>) {
     in_time(async {
         let keel = Keel::memory();
@@ -57,6 +58,7 @@ async fn processes_share_a_range<DB: Tested>(database: TestDatabase<DB>) {
 }
 
 /// (I5) The rest of the range was committed before; the next one is below the witness, so the sequence goes on above.
+// shows: I5
 async fn restored_database_hands_out_no_range_again<DB: Tested>(database: TestDatabase<DB>) {
     in_time(async {
         let keel = Keel::memory();
@@ -98,6 +100,7 @@ async fn promote(replica: &Redis) {
 }
 
 /// (I5) A promoted replica has the range as it was before the last numbers were taken.
+// shows: I5, hazard GI15, id::SegmentsBuilder::via_redis
 #[tokio::test]
 async fn range_of_another_server_is_not_handed_out() {
     in_time(async {
@@ -114,6 +117,7 @@ async fn range_of_another_server_is_not_handed_out() {
 }
 
 /// (I5) The same server becomes a replica of it, gets the range of before, and is promoted again: its run id has not changed.
+// shows: I5, hazard GI15, id::SegmentsBuilder::via_redis
 #[tokio::test]
 async fn range_that_came_back_with_another_history_is_not_handed_out() {
     in_time(async {
@@ -135,6 +139,7 @@ async fn range_that_came_back_with_another_history_is_not_handed_out() {
 }
 
 /// (I5) Without Redis blocks come from the database, and a flushed server has no range.
+// shows: I5, id::SegmentsBuilder::via_redis
 #[tokio::test]
 async fn numbers_of_ranges_go_on_without_redis() {
     in_time(async {

@@ -35,6 +35,7 @@ async fn take(segments: &Segments, count: usize) -> Vec<Id> {
     taken
 }
 
+// shows: I4, id::Segments
 async fn numbers_of_one_process_are_consecutive<DB: Tested>(database: TestDatabase<DB>) {
     let segments = open(&Keel::memory(), &database.pool);
     let numbers: Vec<u64> = take(&segments, 35).await.into_iter().map(Id::get).collect();
@@ -47,6 +48,7 @@ async fn numbers_of_one_process_are_consecutive<DB: Tested>(database: TestDataba
     );
 }
 
+// shows: I4, id::Segments
 async fn processes_and_tasks_share_a_sequence<DB: Tested>(database: TestDatabase<DB>) {
     in_time(async {
         let keel = Keel::memory();
@@ -71,6 +73,7 @@ async fn processes_and_tasks_share_a_sequence<DB: Tested>(database: TestDatabase
 }
 
 /// (I4) The witness is above the restored database, also for a process that has issued nothing yet.
+// shows: I4, hazard GI14, id::Segments
 async fn restored_database_is_noticed_by_another_process<DB: Tested>(database: TestDatabase<DB>) {
     in_time(async {
         let keel = Keel::memory();
@@ -87,6 +90,7 @@ async fn restored_database_is_noticed_by_another_process<DB: Tested>(database: T
     .await;
 }
 
+// shows: hazard GI13, id::Segments::next
 async fn missing_table_is_the_reason_of_the_wait<DB: Tested>(database: TestDatabase<DB>) {
     database.run("DROP TABLE evenkeel_sequences").await;
     let segments = Keel::memory().segments("invoices").wait(Duration::from_millis(300)).open(&database.pool).unwrap();
@@ -97,6 +101,7 @@ async fn missing_table_is_the_reason_of_the_wait<DB: Tested>(database: TestDatab
 }
 
 /// The witness is gone, and the database is restored: a process knows what it has issued itself.
+// shows: I4, hazard GI14, id::Segments
 #[tokio::test]
 async fn process_notices_what_the_witness_forgot() {
     in_time(async {
@@ -117,6 +122,7 @@ async fn process_notices_what_the_witness_forgot() {
 }
 
 /// Without Redis numbers go on, without a witness; once it is back, the witness is above them.
+// shows: I4, id::Segments
 #[tokio::test]
 async fn numbers_go_on_without_redis() {
     in_time(async {

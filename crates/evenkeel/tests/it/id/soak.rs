@@ -48,6 +48,7 @@ struct Process {
     last: Option<Id>,
 }
 
+// shows: I1
 #[tokio::test]
 async fn soak_of_ids_repeats_none() {
     let tally = soak(1, 2_000_000).await;

@@ -20,6 +20,7 @@ on_both_with! {crate::rig::Fleet:
     first_sequence_numbers_of_ticks_are_spread
 }
 
+// shows: I2
 async fn ids_of_one_generator_rise_with_their_time(fleet: Fleet) {
     let ids = builder(&fleet.process().await, wide()).build().await.unwrap();
     assert!(ids.try_next().is_none(), "the first id comes after the margin");
@@ -37,6 +38,7 @@ async fn ids_of_one_generator_rise_with_their_time(fleet: Fleet) {
 }
 
 /// (I3) More ids than their time has: the reserved ticks are used first, then callers wait for time to pass, and no caller gets an error.
+// shows: I3, hazard GI9, id::Snowflake::next
 async fn overflow_borrows_reserved_ticks_and_then_waits(fleet: Fleet) {
     let ids = begun(&fleet, &fleet.process().await, narrow(10)).await;
     let borrowed = take(&ids, usize::MAX);
@@ -51,6 +53,7 @@ async fn overflow_borrows_reserved_ticks_and_then_waits(fleet: Fleet) {
 }
 
 /// (I1) Beyond the reserved time another owner may issue.
+// shows: I1, I2
 async fn ids_end_with_the_reserved_time(fleet: Fleet) {
     let ids = begun(&fleet, &fleet.process().await, narrow(0)).await;
     let until = fleet.now_ms() + 3_000;
@@ -62,6 +65,7 @@ async fn ids_end_with_the_reserved_time(fleet: Fleet) {
 }
 
 /// No id is lost between the attempt and the wait.
+// shows: I3, id::Snowflake::next
 async fn dropped_caller_loses_no_id(fleet: Fleet) {
     let ids = begun(&fleet, &fleet.process().await, narrow(0)).await;
     take(&ids, usize::MAX);
@@ -75,6 +79,7 @@ async fn dropped_caller_loses_no_id(fleet: Fleet) {
 }
 
 /// (I2) The ids of one generator also rise when its worker id changes, here from 1 to 0.
+// shows: I2, id::Snowflake
 async fn ids_rise_from_one_worker_id_to_the_next(fleet: Fleet) {
     let other = builder(&fleet.process().await, narrow(1)).build().await.unwrap();
     let ids = begun(&fleet, &fleet.process().await, narrow(1)).await;
@@ -92,6 +97,7 @@ async fn ids_rise_from_one_worker_id_to_the_next(fleet: Fleet) {
 }
 
 /// (I1, I3) The clocks of the store and of the processes are set back, by half an hour.
+// shows: I1, I3, hazard GI1
 async fn clock_set_back_neither_repeats_nor_stops_ids(fleet: Fleet) {
     let keel = fleet.process().await;
     let ids = begun(&fleet, &keel, narrow(1)).await;
@@ -113,6 +119,7 @@ async fn clock_set_back_neither_repeats_nor_stops_ids(fleet: Fleet) {
 }
 
 /// (I1) The process ends without a release, and starts again at once or after its lease.
+// shows: I1, hazard GI2, id::Snowflake
 async fn restarted_process_repeats_no_id(fleet: Fleet) {
     let mut all = Vec::new();
     let mut workers = BTreeSet::new();
@@ -127,6 +134,7 @@ async fn restarted_process_repeats_no_id(fleet: Fleet) {
     assert_distinct(all);
 }
 
+// shows: hazard GI6, id::Snowflake::next, id::Snowflake::release
 async fn released_generator_issues_nothing_more(fleet: Fleet) {
     let ids = begun(&fleet, &fleet.process().await, narrow(0)).await;
     let mut all = take(&ids, 10);
@@ -148,6 +156,7 @@ async fn released_generator_issues_nothing_more(fleet: Fleet) {
 }
 
 /// Two programs with different settings of one scope must not disagree about what is reserved.
+// shows: I1, hazard GI7, id::SnowflakeBuilder::build
 async fn program_with_other_settings_is_rejected(fleet: Fleet) {
     let _first = builder(&fleet.process().await, narrow(3)).build().await.unwrap();
     let keel = fleet.process().await;
@@ -167,6 +176,7 @@ async fn program_with_other_settings_is_rejected(fleet: Fleet) {
     assert_eq!(same.worker(), 1, "how long callers wait is not shared");
 }
 
+// shows: hazard GI3, id::Snowflake::release, id::SnowflakeBuilder::build
 async fn process_beyond_the_worker_ids_is_rejected(fleet: Fleet) {
     let keel = fleet.process().await;
     let first = builder(&keel, narrow(1)).build().await.unwrap();
@@ -179,6 +189,7 @@ async fn process_beyond_the_worker_ids_is_rejected(fleet: Fleet) {
 }
 
 /// At a low rate each tick has one id: with the sequence number 0, all would fall on one shard of `id % 4`.
+// shows: hazard GI12
 async fn first_sequence_numbers_of_ticks_are_spread(fleet: Fleet) {
     let ids = begun(&fleet, &fleet.process().await, wide()).await;
     let mut seen = BTreeSet::new();

@@ -11,6 +11,7 @@ const THREADS: usize = 4;
 const EACH: usize = 20_000;
 
 /// (I1, I2) No two threads get the same id, and the ids of each thread rise.
+// shows: I1, I2, hazard GI10
 #[tokio::test]
 async fn threads_share_a_generator_without_a_repeat() {
     in_time(async {

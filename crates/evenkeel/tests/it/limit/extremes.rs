@@ -32,6 +32,7 @@ async fn open(name: &str, level: &str, quota: impl Into<Quota>) -> Result<Limit,
     program().limit(name).level(level, quota).open().await
 }
 
+// shows: limit::LimitBuilder::open
 #[tokio::test]
 async fn extreme_names_are_taken_or_refused() {
     for (name, is_good) in names() {
@@ -54,6 +55,7 @@ async fn extreme_names_are_taken_or_refused() {
     is_one_sentence(&twice.unwrap_err());
 }
 
+// shows: limit::LimitBuilder::open
 #[tokio::test]
 async fn extreme_quotas_are_taken_or_refused() {
     let periods = [Duration::ZERO, Duration::from_nanos(1), MS, 10 * MS, SECOND, MONTH, MONTH + MS, Duration::MAX];
@@ -84,6 +86,7 @@ async fn extreme_quotas_are_taken_or_refused() {
     }
 }
 
+// shows: limit::Limit::check, limit::Limit::check_n, limit::Limit::acquire, limit::Limit::acquire_n
 #[tokio::test]
 async fn extreme_calls_are_decided_or_refused() {
     let limit =

@@ -7,6 +7,7 @@ use evenkeel::link::{Link, LinkOptions};
 use testkit::conformance::limit::{Rig, rate, window};
 use testkit::park::redis;
 
+// shows: M2
 #[tokio::test]
 async fn value_in_place_of_a_bucket_reads_as_a_full_one() -> Result<()> {
     let redis = redis().await?;

@@ -9,6 +9,7 @@ use testkit::servers::{Redis, RedisOptions};
 testkit::limit_suite!(Rig::redis);
 
 /// A million sources that asked once do not stay.
+// shows: hazard LI12
 #[tokio::test]
 async fn bucket_expires_a_minute_after_it_is_full() -> Result<()> {
     let redis = Redis::start(RedisOptions::new()).await?;
@@ -26,6 +27,7 @@ async fn bucket_expires_a_minute_after_it_is_full() -> Result<()> {
 }
 
 /// The keys of a call share a hash tag: Redis Cluster runs it on one server.
+// shows: M2
 #[tokio::test]
 async fn buckets_of_a_call_are_in_one_slot() -> Result<()> {
     let redis = Redis::start(RedisOptions::new()).await?;

@@ -55,6 +55,7 @@ async fn admitted(limit: &Limit) -> (u32, DecidedBy) {
     }
 }
 
+// shows: M3, limit::Limit, limit::Limit::check, limit::Limit::check_n, limit::WithoutRedis::Local
 #[tokio::test]
 async fn calls_without_redis_are_decided_as_chosen() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -78,6 +79,7 @@ async fn calls_without_redis_are_decided_as_chosen() {
 }
 
 /// A request waited for as long as the link's response time-out.
+// shows: M3, hazard LI8, hazard LI9, limit::Limit
 #[tokio::test]
 async fn calls_to_a_silent_redis_are_decided_within_fifty_ms() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -100,6 +102,7 @@ async fn calls_to_a_silent_redis_are_decided_within_fifty_ms() {
     assert_eq!(keel.link().unwrap().epoch().unwrap().number(), 1, "the connections stay");
 }
 
+// shows: M3, limit::WithoutRedis::Local
 #[tokio::test]
 async fn local_shares_divide_the_quotas_among_instances() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -127,6 +130,7 @@ async fn local_shares_divide_the_quotas_among_instances() {
     }
 }
 
+// shows: M3, limit::LimitBuilder::open, limit::WithoutRedis::Local
 #[tokio::test]
 async fn instance_that_never_reached_redis_decides_alone() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -138,6 +142,7 @@ async fn instance_that_never_reached_redis_decides_alone() {
 }
 
 /// A source that is refused all the time is no reason to be admitted: a full Redis counts as none.
+// shows: M3
 #[tokio::test]
 async fn full_redis_leaves_the_decision_to_the_choice() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -151,6 +156,7 @@ async fn full_redis_leaves_the_decision_to_the_choice() {
 }
 
 /// A reservation of the instance's share waits as one in Redis does.
+// shows: M3
 #[tokio::test]
 async fn acquire_without_redis_waits_for_its_share() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();

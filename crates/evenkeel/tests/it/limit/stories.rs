@@ -30,6 +30,7 @@ pub(super) fn refused(decision: Decision) -> Refused {
     }
 }
 
+// shows: M1, limit::Limit
 async fn instances_share_a_limit(fleet: Fleet) {
     let mut limits = Vec::new();
     for _ in 0..3 {
@@ -60,6 +61,7 @@ async fn refusal_names_its_level_and_its_time(fleet: Fleet) {
     assert!(api.check(&["acme", "7"]).await.unwrap().is_admitted());
 }
 
+// shows: M4, limit::Limit::acquire, limit::Limit::acquire_n
 async fn acquire_returns_when_its_time_has_come(fleet: Fleet) {
     let api = opened(&fleet.process().await, Rate::new(10, SECOND).burst(1)).await;
     let began = fleet.now_ms();
@@ -72,6 +74,7 @@ async fn acquire_returns_when_its_time_has_come(fleet: Fleet) {
     }
 }
 
+// shows: M4, limit::Limit::acquire, limit::Limit::acquire_n
 async fn acquire_refuses_a_longer_wait_at_once(fleet: Fleet) {
     let api = opened(&fleet.process().await, Rate::new(1, SECOND)).await;
     assert!(api.check(&["acme"]).await.unwrap().is_admitted());
@@ -100,6 +103,7 @@ async fn limits_of_different_names_are_independent(fleet: Fleet) {
 }
 
 /// A caller that gives up has taken its place all the same: others have planned with it.
+// shows: M4, hazard LI13, limit::Limit::acquire
 #[tokio::test]
 async fn dropped_acquire_in_memory_keeps_its_place() {
     let fleet = Fleet::memory();
@@ -110,6 +114,7 @@ async fn dropped_acquire_in_memory_keeps_its_place() {
 }
 
 /// A caller that polled would compete with all others at each of its turns.
+// shows: M4, hazard LI10, limit::Limit::acquire, limit::Limit::acquire_n
 #[tokio::test]
 async fn acquire_sends_one_call_whatever_it_waits() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

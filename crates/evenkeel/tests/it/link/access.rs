@@ -11,6 +11,8 @@ use std::time::Duration;
 use testkit::servers::certificates::Identity;
 use testkit::servers::{Redis, RedisOptions};
 
+// shows: hazard S9, keel::Keel::connect, keel::KeelBuilder::connect, keel::KeelBuilder::connect_with
+// shows: link::Link::connect
 #[tokio::test]
 async fn wrong_password_error_hides_the_password() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().password("secret")).await?;
@@ -28,6 +30,8 @@ async fn wrong_password_error_hides_the_password() -> Result<()> {
     Ok(())
 }
 
+// shows: hazard S18, keel::Keel::connect_lazy, keel::KeelBuilder::connect_lazy_with, link::Link::connect_lazy
+// shows: link::Link::check
 #[tokio::test]
 async fn check_distinguishes_denied_from_absent() -> Result<()> {
     let mut redis = Redis::start(RedisOptions::new().password("secret")).await?;
@@ -57,6 +61,7 @@ async fn check_reports_the_rights_of_the_user() -> Result<()> {
 }
 
 /// Every read would come from the database, and only a metric would say why.
+// shows: hazard S16
 #[tokio::test]
 async fn missing_key_permissions_are_logged_once() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().user("app", "secret", "~other:* &* +@all")).await?;
@@ -79,6 +84,7 @@ async fn user_without_role_permission_gets_a_clear_error() -> Result<()> {
     Ok(())
 }
 
+// shows: keel::Keel::connect, keel::KeelBuilder::connect, keel::KeelBuilder::connect_with, link::Link::connect
 #[tokio::test]
 async fn database_of_the_url_is_selected() -> Result<()> {
     let redis = server().await?;
@@ -136,6 +142,7 @@ async fn unix_socket_is_supported() -> Result<()> {
     Ok(())
 }
 
+// shows: keel::Keel::connect, keel::KeelBuilder::connect, keel::KeelBuilder::connect_with, link::Link::connect
 #[tokio::test]
 async fn refused_connection_is_one_sentence() -> Result<()> {
     let mut redis = server().await?;

@@ -40,6 +40,7 @@ async fn blocking_command_does_not_delay_others() -> Result<()> {
 }
 
 /// A worker that gave up must not keep popping: the server would hand it a job that no worker handles.
+// shows: L10, link::Link::blocking, link::Blocking::command, link::Blocking::run, link::Blocking::run_and_wait
 #[tokio::test]
 async fn dropped_blocking_command_stops_blocking() -> Result<()> {
     let redis = server().await?;
@@ -60,6 +61,7 @@ async fn dropped_blocking_command_stops_blocking() -> Result<()> {
     Ok(())
 }
 
+// shows: L5, link::Link::blocking, link::Blocking::command, link::Blocking::run, link::Blocking::run_and_wait
 #[tokio::test]
 async fn blocking_command_ends_with_its_epoch() -> Result<()> {
     let redis = server().await?;
@@ -92,6 +94,7 @@ async fn blocking_command_ends_with_its_epoch() -> Result<()> {
 
 static POP: Script = Script::new("pop-1", "return redis.call('LPOP', KEYS[1])");
 
+// shows: link::Link::blocking, link::Blocking::command, link::Blocking::run, link::Blocking::run_and_wait
 #[tokio::test]
 async fn script_on_its_own_connection_survives_a_script_flush() -> Result<()> {
     let redis = server().await?;

@@ -26,6 +26,7 @@ async fn written_value_is_read_back() -> Result<()> {
     Ok(())
 }
 
+// shows: L4
 #[tokio::test]
 async fn scripts_are_loaded_before_the_first_call() -> Result<()> {
     let redis = server().await?;
@@ -48,6 +49,8 @@ async fn script_survives_a_script_flush() -> Result<()> {
     Ok(())
 }
 
+// shows: link::Link::command, link::Link::get, link::Link::pipeline, link::Link::run, link::Epoch::command
+// shows: link::Epoch::pipeline, link::Epoch::run
 #[tokio::test]
 async fn failing_script_returns_its_error() -> Result<()> {
     let redis = server().await?;
@@ -59,6 +62,8 @@ async fn failing_script_returns_its_error() -> Result<()> {
     Ok(())
 }
 
+// shows: link::Link::command, link::Link::get, link::Link::pipeline, link::Link::run, link::Epoch::command
+// shows: link::Epoch::pipeline, link::Epoch::run
 #[tokio::test]
 async fn pipeline_returns_one_reply_per_command() -> Result<()> {
     let redis = server().await?;

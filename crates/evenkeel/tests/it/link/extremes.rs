@@ -42,6 +42,7 @@ pub(super) fn changes() -> Vec<(String, bool, Change)> {
     all
 }
 
+// shows: hazard AL9
 #[tokio::test]
 async fn extreme_settings_work_or_are_rejected() -> Result<()> {
     let redis = server().await?;
@@ -62,6 +63,7 @@ async fn extreme_settings_work_or_are_rejected() -> Result<()> {
 }
 
 /// The sum of two timeouts overflowed.
+// shows: hazard AL9
 #[tokio::test]
 async fn blocking_command_accepts_an_endless_wait() -> Result<()> {
     let redis = server().await?;

@@ -6,6 +6,7 @@ use evenkeel::link::LinkError;
 use redis::Pipeline;
 use std::pin::pin;
 
+// shows: L6
 #[tokio::test]
 async fn commands_on_one_key_keep_their_order() -> Result<()> {
     let redis = server().await?;
@@ -29,6 +30,8 @@ async fn commands_on_one_key_keep_their_order() -> Result<()> {
     Ok(())
 }
 
+// shows: L9, link::Link::command, link::Link::get, link::Link::pipeline, link::Link::run, link::Epoch::command
+// shows: link::Epoch::pipeline, link::Epoch::run
 #[tokio::test]
 async fn command_above_the_limit_is_rejected_at_once() -> Result<()> {
     let redis = server().await?;
@@ -46,6 +49,7 @@ async fn command_above_the_limit_is_rejected_at_once() -> Result<()> {
     Ok(())
 }
 
+// shows: L9
 #[tokio::test]
 async fn batch_above_the_bound_is_sent_alone() -> Result<()> {
     let redis = server().await?;
@@ -63,6 +67,7 @@ async fn batch_above_the_bound_is_sent_alone() -> Result<()> {
 }
 
 /// A dropped caller must neither occupy a place among the commands in flight nor leave a reply for the next caller.
+// shows: L10
 #[tokio::test]
 async fn dropped_callers_do_not_disturb_others() -> Result<()> {
     let redis = server().await?;

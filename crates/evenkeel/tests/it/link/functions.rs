@@ -107,6 +107,7 @@ async fn promoted_replica_has_the_library() -> Result<()> {
 }
 
 /// Managed servers rename commands, administrators deny them, and a full server loads nothing: the same source runs as scripts.
+// shows: hazard T20
 #[tokio::test]
 async fn server_that_refuses_functions_runs_scripts() -> Result<()> {
     let all = RedisOptions::new();

@@ -46,6 +46,7 @@ impl EpochHook for Hook {
 
 /// The cache replays its recent invalidations here. If the epoch were open before, a hit could serve a value that they
 /// ended.
+// shows: L4
 #[tokio::test]
 async fn hook_completes_before_the_first_command() -> Result<()> {
     let redis = server().await?;
@@ -59,6 +60,7 @@ async fn hook_completes_before_the_first_command() -> Result<()> {
     Ok(())
 }
 
+// shows: L2, L4
 #[tokio::test]
 async fn failing_hook_keeps_the_link_closed() -> Result<()> {
     let redis = server().await?;
@@ -83,6 +85,7 @@ impl EpochHook for Panicking {
     }
 }
 
+// shows: L1
 #[tokio::test]
 async fn panicking_hook_does_not_end_supervision() -> Result<()> {
     let redis = server().await?;
@@ -113,6 +116,7 @@ impl EpochHook for Waiting {
 }
 
 /// A link that was shut down while an epoch was being opened published it nevertheless, and remained open.
+// shows: L10
 #[tokio::test]
 async fn closed_link_does_not_reconnect() -> Result<()> {
     let redis = server().await?;

@@ -23,6 +23,7 @@ impl EpochHook for PanicsAtFirst {
     }
 }
 
+// shows: hazard AL10
 #[tokio::test]
 async fn panicking_hook_is_called_again() -> Result<()> {
     let redis = server().await?;
@@ -73,6 +74,7 @@ impl PushListener for Counts {
 }
 
 /// It ended the task that reads the socket, at every push anew: every command that was on its way was in doubt.
+// shows: hazard AL10
 #[tokio::test]
 async fn panicking_listener_keeps_the_connection() -> Result<()> {
     let redis = server().await?;

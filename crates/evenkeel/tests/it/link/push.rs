@@ -30,6 +30,7 @@ fn tracking(link: &Link) -> Arc<Invalidated> {
     invalidated
 }
 
+// shows: L7, link::Link::get_tracked, link::Link::get_tracked_many
 #[tokio::test]
 async fn pushes_arrive_in_the_order_of_the_writes() -> Result<()> {
     let redis = server().await?;
@@ -49,6 +50,7 @@ async fn pushes_arrive_in_the_order_of_the_writes() -> Result<()> {
 }
 
 /// A near cache that read the answer first could put the old value in after the push that should have kept it out.
+// shows: L7, hazard N4, link::Link::get_tracked, link::Link::get_tracked_many
 #[tokio::test]
 async fn push_is_delivered_before_a_later_reply() -> Result<()> {
     let redis = server().await?;
@@ -93,6 +95,7 @@ async fn messages_reach_all_subscribers_in_order() -> Result<()> {
     Ok(())
 }
 
+// shows: L8, link::Link::subscribe
 #[tokio::test]
 async fn subscription_survives_and_reports_a_reconnect() -> Result<()> {
     let redis = server().await?;
@@ -108,6 +111,7 @@ async fn subscription_survives_and_reports_a_reconnect() -> Result<()> {
     Ok(())
 }
 
+// shows: L8, link::Link::subscribe
 #[tokio::test]
 async fn slow_subscriber_receives_a_reset() -> Result<()> {
     let redis = server().await?;
@@ -137,6 +141,7 @@ async fn dropped_subscription_is_removed_from_the_server() -> Result<()> {
     .await
 }
 
+// shows: L8, link::Link::subscribe
 #[tokio::test]
 async fn subscribe_fails_while_the_link_is_down() -> Result<()> {
     let mut redis = server().await?;

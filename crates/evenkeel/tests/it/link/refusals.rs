@@ -41,6 +41,7 @@ fn reason(error: &LinkError) -> &str {
 }
 
 /// It read "broken pipe", or was taken for a refusal that lasts.
+// shows: hazard AL6, keel::Keel::connect_lazy, keel::KeelBuilder::connect_lazy_with, link::Link::connect_lazy
 #[tokio::test]
 async fn maxclients_error_is_reported_and_retried() -> Result<()> {
     let redis = server().await?;
@@ -60,6 +61,7 @@ async fn maxclients_error_is_reported_and_retried() -> Result<()> {
 }
 
 /// It read "Incompatible type - Parse error".
+// shows: hazard AL6
 #[tokio::test]
 async fn http_server_is_named_in_the_error() -> Result<()> {
     let error = refusal(&says(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", false).await?).await;
@@ -67,6 +69,7 @@ async fn http_server_is_named_in_the_error() -> Result<()> {
     Ok(())
 }
 
+// shows: hazard AL6
 #[tokio::test]
 async fn foreign_server_greeting_is_shown_in_the_error() -> Result<()> {
     let error = refusal(&says(b"J\0\0\0\n8.0.36\0", true).await?).await;
@@ -74,6 +77,7 @@ async fn foreign_server_greeting_is_shown_in_the_error() -> Result<()> {
     Ok(())
 }
 
+// shows: hazard AL6
 #[tokio::test]
 async fn tls_port_is_named_in_the_error() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().tls()).await?;
@@ -84,6 +88,7 @@ async fn tls_port_is_named_in_the_error() -> Result<()> {
 }
 
 /// The connection broke, also for the calls of other tasks, and again at each repetition; the reason was lost with it.
+// shows: hazard T27
 #[tokio::test]
 async fn value_above_the_limit_of_the_server_is_not_sent() -> Result<()> {
     let redis = Redis::start(RedisOptions::new().arguments(["--proto-max-bulk-len", "1mb"])).await?;
@@ -124,6 +129,7 @@ async fn value_above_the_limit_of_the_server_is_not_sent() -> Result<()> {
 }
 
 /// It read "unknown command 'HELLO'", without the version that is needed.
+// shows: hazard AL6
 #[tokio::test]
 async fn server_without_hello_is_rejected_with_version() -> Result<()> {
     let redis = server_without_hello().await?;
@@ -134,6 +140,7 @@ async fn server_without_hello_is_rejected_with_version() -> Result<()> {
 }
 
 /// Redis 6 speaks RESP3, and rejected the handshake: the error was "Redis refused: ERR syntax error".
+// shows: hazard AL14
 #[tokio::test]
 async fn redis_six_is_rejected_with_the_required_version() -> Result<()> {
     for version in ["6.0.16", "6.2.14"] {
@@ -156,6 +163,7 @@ async fn server_without_hello() -> Result<Redis> {
 }
 
 /// Without a password the user was ignored, and the default user logged in.
+// shows: hazard AL7
 #[tokio::test]
 async fn user_without_a_password_is_logged_in() -> Result<()> {
     let rules = ["--user", "app", "on", "nopass", "~app:*", "&*", "+@all", "-@dangerous", "+info", "+acl|whoami"];
@@ -182,6 +190,7 @@ impl EpochHook for Waits {
 }
 
 /// One sentence said "the command may have happened; nothing was sent": the first half was about another command.
+// shows: hazard AL6
 #[tokio::test]
 async fn error_describes_only_its_own_command() -> Result<()> {
     let redis = server().await?;

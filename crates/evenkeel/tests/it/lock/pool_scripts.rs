@@ -17,6 +17,7 @@ async fn calls(redis: &Redis, command: &str) -> Result<u64> {
 }
 
 /// The cost of a second of waiting grew with the square of the number of waiters: each poll read the places of all.
+// shows: K8, hazard BL2
 #[tokio::test]
 async fn polls_of_many_waiters_read_the_pool_once() -> Result<()> {
     const WAITERS: u8 = 200;

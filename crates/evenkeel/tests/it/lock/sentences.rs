@@ -8,6 +8,7 @@ use std::time::Duration;
 use testkit::conformance::exclusive::Served;
 
 /// Rows of names that are used once would stay forever; a name whose row was deleted must not begin with low fences again.
+// shows: lock::RowLocks::held, lock::RowLocks::prune
 async fn pruned_row_lock_returns_with_higher_fence<DB: Served>() {
     let database = DB::fresh().await.unwrap();
     let pool = Pool::<DB>::connect(&database.url).await.unwrap();
@@ -52,11 +53,13 @@ async fn advisory_locks_reject_metadata_and_delay<DB: Served + AdvisoryDatabase>
     }
 }
 
+// shows: lock::AdvisoryLocks::acquire
 #[tokio::test]
 async fn advisory_locks_reject_metadata_and_delay_on_mariadb() {
     advisory_locks_reject_metadata_and_delay::<MySql>().await;
 }
 
+// shows: lock::AdvisoryLocks::acquire
 #[tokio::test]
 async fn advisory_locks_reject_metadata_and_delay_on_postgres() {
     advisory_locks_reject_metadata_and_delay::<Postgres>().await;

@@ -3,6 +3,7 @@
 use testkit::conformance::differential::compare;
 use testkit::conformance::lock::side_by_side::Locks;
 
+// shows: Q1, T2, K2, step::Memory, spec/queue.md, lock::MemoryLock
 #[tokio::test]
 async fn model_and_scripts_reply_alike() -> anyhow::Result<()> {
     compare::<Locks>(5_000).await

@@ -71,26 +71,31 @@ async fn advisory_locks_at_their_extremes<DB: Served + AdvisoryDatabase>() {
     .await;
 }
 
+// shows: hazard AL12
 #[tokio::test]
 async fn extreme_row_locks_work_or_are_rejected_on_sqlite() {
     row_locks_at_their_extremes::<Sqlite>().await;
 }
 
+// shows: hazard AL12
 #[tokio::test]
 async fn extreme_row_locks_work_or_are_rejected_on_mariadb() {
     row_locks_at_their_extremes::<MySql>().await;
 }
 
+// shows: hazard AL12
 #[tokio::test]
 async fn extreme_row_locks_work_or_are_rejected_on_postgres() {
     row_locks_at_their_extremes::<Postgres>().await;
 }
 
+// shows: hazard AL12, hazard B8
 #[tokio::test]
 async fn extreme_advisory_locks_work_or_are_rejected_on_mariadb() {
     advisory_locks_at_their_extremes::<MySql>().await;
 }
 
+// shows: hazard AL12
 #[tokio::test]
 async fn extreme_advisory_locks_work_or_are_rejected_on_postgres() {
     advisory_locks_at_their_extremes::<Postgres>().await;

@@ -32,6 +32,7 @@ async fn opened() -> Result<(SharedRedis, Link, Known, String)> {
     Ok((redis, link.clone(), Known(ProcessBackend::redis(link), namespace), times))
 }
 
+// shows: P4
 #[tokio::test]
 async fn value_in_place_of_the_list_stops_reports_only() -> Result<()> {
     let (_redis, link, processes, times) = opened().await?;
@@ -53,6 +54,7 @@ async fn value_in_place_of_the_list_stops_reports_only() -> Result<()> {
     Ok(())
 }
 
+// shows: P4
 #[tokio::test]
 async fn value_in_place_of_a_report_is_ignored() -> Result<()> {
     let (_redis, link, processes, times) = opened().await?;
@@ -74,6 +76,7 @@ async fn value_in_place_of_a_report_is_ignored() -> Result<()> {
 }
 
 /// Names with times far ahead do not push out the processes that live.
+// shows: P4
 #[tokio::test]
 async fn names_of_other_programs_do_not_displace_processes() -> Result<()> {
     let (_redis, link, processes, times) = opened().await?;

@@ -9,6 +9,7 @@ use testkit::eventually;
 use testkit::servers::{Redis, RedisOptions};
 
 /// A report that times out is no reason to replace the connections of other callers.
+// shows: P5
 #[tokio::test]
 async fn report_to_a_silent_redis_keeps_the_epoch() -> Result<()> {
     let mut redis = Redis::start(RedisOptions::new()).await?;
@@ -25,6 +26,7 @@ async fn report_to_a_silent_redis_keeps_the_epoch() -> Result<()> {
     Ok(())
 }
 
+// shows: P5, process::Keel::processes
 #[tokio::test]
 async fn report_to_an_absent_redis_delays_nothing() -> Result<()> {
     let mut redis = Redis::start(RedisOptions::new()).await?;
@@ -43,6 +45,7 @@ async fn report_to_an_absent_redis_delays_nothing() -> Result<()> {
     Ok(())
 }
 
+// shows: P2
 #[tokio::test]
 async fn report_shows_a_relay_that_runs() -> Result<()> {
     let db = SqlitePoolOptions::new().max_connections(1).connect("sqlite::memory:").await?;

@@ -45,6 +45,7 @@ impl IsIdle for ProcessReport {
     }
 }
 
+// shows: P2
 async fn report_shows_the_counters_of_caches(fleet: Fleet) {
     let keel = fleet.process().await;
     let users: Cache<u64, u64> = keel.cache("user").ttl(Duration::from_secs(60)).open().await.unwrap();
@@ -59,6 +60,7 @@ async fn report_shows_the_counters_of_caches(fleet: Fleet) {
     assert_eq!((cache.loads, cache.loads_failed, cache.stale_hits, cache.shed), (2, 1, 0, 0), "{cache:?}");
 }
 
+// shows: P2
 async fn report_shows_jobs_that_run(fleet: Fleet) {
     let keel = fleet.process().await;
     let mail: Queue<u64> = keel.queue("mail").open().await.unwrap();
@@ -98,6 +100,7 @@ async fn report_shows_jobs_that_run(fleet: Fleet) {
     eventually("a consumer that has ended is not shown", is_gone).await.unwrap();
 }
 
+// shows: P2
 async fn report_shows_locks_that_are_held(fleet: Fleet) {
     let keel = fleet.process().await;
     let guard = keel.lock("stock/42").acquire().await.unwrap();
@@ -112,6 +115,7 @@ async fn report_shows_locks_that_are_held(fleet: Fleet) {
     assert!(reported(&fleet, &keel).await.is_none(), "a released lock is not shown");
 }
 
+// shows: P2
 async fn report_shows_schedules_with_their_next_tick(fleet: Fleet) {
     let keel = fleet.process().await;
     let reports: Queue<String> = keel.queue("report").open().await.unwrap();
@@ -132,6 +136,7 @@ async fn report_shows_schedules_with_their_next_tick(fleet: Fleet) {
     assert!(reported(&fleet, &keel).await.is_none(), "a schedule that has ended is not shown");
 }
 
+// shows: P2
 async fn report_shows_consumers_of_streams(fleet: Fleet) {
     let keel = fleet.process().await;
     let orders = keel.stream::<u64>("orders").partitions(1).open().await.unwrap();
@@ -151,6 +156,7 @@ async fn report_shows_consumers_of_streams(fleet: Fleet) {
     assert!(running.await.unwrap_err().is_cancelled());
 }
 
+// shows: P2, process::Keel::processes
 async fn report_shows_the_process_itself(fleet: Fleet) {
     let keel = fleet.process().await;
     keel.report_once().await.unwrap();
@@ -164,6 +170,7 @@ async fn report_shows_the_process_itself(fleet: Fleet) {
     assert!(process.is_alive(found.now_ms));
 }
 
+// shows: process::Keel::processes
 async fn switched_off_process_is_not_listed(fleet: Fleet) {
     let keel = fleet.process_that_reports(false).await;
     let _guard = keel.lock("stock/42").acquire().await.unwrap();
@@ -182,6 +189,7 @@ async fn process_that_is_shut_down_is_not_listed(fleet: Fleet) {
 }
 
 /// The report in the background, and what Redis keeps of it.
+// shows: P1, process::Keel::processes
 #[tokio::test]
 async fn process_on_redis_reports_every_ten_seconds() {
     let fleet = Fleet::redis().await;

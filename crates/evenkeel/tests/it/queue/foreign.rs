@@ -202,6 +202,7 @@ async fn own() -> Result<(Redis, Rig, Link)> {
 }
 
 /// A claim took due jobs out of their index and then failed at the index of leased ones: no worker had them, and no index.
+// shows: hazard A8a
 #[tokio::test]
 async fn foreign_type_under_any_key_of_a_shard_loses_no_job() -> Result<()> {
     let (_redis, mut rig, link) = own().await?;
@@ -272,6 +273,7 @@ async fn foreign_type_between_two_checks_loses_no_job() -> Result<()> {
 }
 
 /// A claim, or a settlement, failed at a record that another program had replaced, and was repeated forever: the shard stood still.
+// shows: hazard A8b
 #[tokio::test]
 async fn foreign_type_in_place_of_a_record_stops_no_other_job() -> Result<()> {
     let (_redis, mut rig, link) = own().await?;
@@ -310,6 +312,7 @@ async fn foreign_type_in_place_of_a_record_stops_no_other_job() -> Result<()> {
 }
 
 /// The jobs before it in the call were enqueued, and the call failed.
+// shows: hazard A8b
 #[tokio::test]
 async fn foreign_type_under_a_unique_key_is_replaced() -> Result<()> {
     let (_redis, mut rig, link) = own().await?;

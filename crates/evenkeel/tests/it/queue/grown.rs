@@ -90,6 +90,7 @@ async fn check(url: &str, old: &Queue<String>, jobs: &BTreeMap<String, JobId>) -
 
 /// A migration that copies and then deletes runs a job twice if it is killed in between; one that deletes first loses it. This one
 /// is cut off before each of its commands and before each reply, and the next migration completes it.
+// shows: Q1, queue::Topic::grow, queue::Topic::grow_with
 #[tokio::test]
 async fn killed_migration_is_completed_by_the_next_one() -> Result<()> {
     let redis = Redis::start(RedisOptions::new()).await?;

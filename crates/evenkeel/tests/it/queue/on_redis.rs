@@ -24,6 +24,7 @@ async fn own(options: RedisOptions) -> Result<(Redis, Rig, Link)> {
 
 /// (A9) A hard-coded prefix collided with others', and was in another slot of a cluster. Every key begins with the shard's
 /// hash tag, whatever a caller puts into names; and live jobs never expire (A2).
+// shows: spec/queue.md
 #[tokio::test]
 async fn every_key_begins_with_the_shard_hash_tag() -> Result<()> {
     let (redis, rig, link) = own(RedisOptions::new()).await?;
@@ -71,6 +72,7 @@ async fn id_without_a_body_takes_no_slot() -> Result<()> {
 
 /// (A5, asynq #1051) Jobs were half written, and scripts failed in the middle. A full Redis accepts no job and still delivers all
 /// of them.
+// shows: Q1, spec/queue.md
 #[tokio::test]
 async fn full_redis_can_be_drained() -> Result<()> {
     let (redis, rig, link) = own(RedisOptions::new()).await?;
@@ -130,6 +132,7 @@ async fn queue_survives_flush_of_functions_and_scripts() -> Result<()> {
 }
 
 /// Peers take 499 to 823 bytes for a waiting job with a 100-byte body (docs/spec/queue.md says what ours is made of).
+// shows: spec/queue.md
 #[tokio::test]
 async fn waiting_job_takes_at_most_420_bytes() -> Result<()> {
     const JOBS: usize = 20_000;

@@ -106,6 +106,7 @@ proptest! {
         prop_assert_eq!(Record::decode(&raw), Ok(Record::Live(Box::new(job))));
     }
 
+    // shows: queue::Queue::find, queue::Topic::job, queue::Record::decode
     #[test]
     fn decoder_handles_arbitrary_bytes(mut raw in vec(any::<u8>(), 0..200), format in 0..4_u8) {
         if let Some(first) = raw.first_mut() {
@@ -118,6 +119,7 @@ proptest! {
         }
     }
 
+    // shows: queue::Queue::find, queue::Topic::job, queue::Record::decode
     #[test]
     fn truncated_record_is_rejected(job in job(), cut in 0..HEADER_BYTES) {
         prop_assert!(Record::decode(&encode_job(&job).slice(..cut)).is_err());

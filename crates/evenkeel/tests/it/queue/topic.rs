@@ -128,17 +128,21 @@ async fn waiting_jobs_are_operated(topic: &Topic) -> Result<()> {
     Ok(())
 }
 
+// shows: queue::Topic::add, queue::Topic::purge, queue::Why, queue::Topic::scan
 #[tokio::test]
 async fn operators_manage_waiting_jobs_in_memory() -> Result<()> {
     waiting_jobs_are_operated(&opened(&Keel::memory()).await?).await
 }
 
+// shows: queue::Topic::add, queue::Topic::reschedule, queue::Topic::edit, queue::Topic::change, queue::Topic::run_now
+// shows: queue::Topic::purge, queue::Why, queue::Topic::scan
 #[tokio::test]
 async fn operators_manage_waiting_jobs_on_redis() -> Result<()> {
     let (_redis, _keel, topic) = on_redis().await?;
     waiting_jobs_are_operated(&topic).await
 }
 
+// shows: queue::Keel::topic, queue::Keel::topics
 #[tokio::test]
 async fn unopened_topic_is_unknown() -> Result<()> {
     let keel = Keel::memory();
@@ -192,6 +196,7 @@ async fn letters(keel: &Keel, topic: &Topic) -> Result<Vec<JobId>> {
 
 /// A redrive that was requested twice, or was interrupted and started again, ran every letter twice. The same name
 /// continues, with its first filter, and takes no letter twice.
+// shows: Q8, queue::TopicRedrive::run, queue::TopicRedrive::run_with, queue::TopicRedrive::dry_run
 #[tokio::test]
 async fn redrive_resumes_under_its_name() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;
@@ -227,6 +232,7 @@ async fn last_shard_is_sick(keel: &Keel) -> Result<(String, String)> {
 }
 
 /// The letters of all shards were unknown while Redis rejected one.
+// shows: hazard SF16
 #[tokio::test]
 async fn dry_run_with_a_sick_shard_counts_letters_of_the_others() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;
@@ -241,6 +247,7 @@ async fn dry_run_with_a_sick_shard_counts_letters_of_the_others() -> Result<()> 
 }
 
 /// One shard that Redis rejected kept the dead letters of all others from being redriven.
+// shows: hazard SF13
 #[tokio::test]
 async fn redrive_with_a_sick_shard_takes_letters_of_the_others() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;
@@ -278,6 +285,7 @@ async fn redrive_with_a_rate_spreads_its_letters() -> Result<()> {
 }
 
 /// An alert must neither be repeated at every poll nor remain after its cause.
+// shows: queue::Topic::stats, queue::Watch::look
 #[tokio::test]
 async fn alerts_are_raised_and_cleared_once() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;
@@ -353,6 +361,7 @@ async fn watch_reports_an_unreachable_redis_once() -> Result<()> {
 }
 
 /// An older program that continued a newer one's redrive ignored the field of the filter that it did not know, and took every letter.
+// shows: Q8
 #[tokio::test]
 async fn redrive_with_an_unknown_filter_takes_nothing() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;
@@ -387,6 +396,7 @@ async fn redrive_of_named_jobs_is_not_continued_without_names() -> Result<()> {
 }
 
 /// A record that this program cannot read (a newer one wrote it) hid the whole page.
+// shows: queue::Queue::find, queue::Topic::job, queue::Record::decode
 #[tokio::test]
 async fn unreadable_record_does_not_hide_others() -> Result<()> {
     let (_redis, keel, topic) = on_redis().await?;

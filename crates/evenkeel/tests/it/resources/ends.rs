@@ -105,6 +105,7 @@ async fn dropped_idle_keel_frees_everything(keel: Keel) {
     assert!(keel.spool().is_none());
 }
 
+// shows: K5, hazard AL1
 async fn released_lock_frees_everything(keel: Keel) {
     keel.lock("stock/42").acquire().await.unwrap().release().await.unwrap();
 }
@@ -143,6 +144,7 @@ async fn dropped_near_cache_frees_everything(keel: Keel) {
 }
 
 /// A cache for each of many tenants.
+// shows: hazard A36
 async fn thousand_caches_run_as_many_tasks_as_one(keel: Keel) {
     let open = async |tenant: u32| {
         let rows =
@@ -191,6 +193,7 @@ async fn dropped_consumer_frees_everything(keel: Keel) {
     }
 }
 
+// shows: hazard X13, hazard AL1
 async fn dropped_stream_consumer_frees_everything(keel: Keel) {
     let orders = keel.stream::<String>("orders").partitions(2).open().await.unwrap();
     orders.append("a", &"placed".to_owned()).await.unwrap();
@@ -212,12 +215,14 @@ async fn dropped_stream_consumer_frees_everything(keel: Keel) {
     consumer.run(async {}).await.unwrap();
 }
 
+// shows: hazard AL1
 async fn dropped_schedule_frees_everything(keel: Keel) {
     let mail = keel.queue::<String>("mail").open().await.unwrap();
     let schedule = mail.periodic("minutely", "* * * * *".parse().unwrap(), |_| "tick".to_owned());
     assert!(tokio::time::timeout(Duration::from_millis(20), schedule.run(std::future::pending())).await.is_err());
 }
 
+// shows: hazard AL1
 async fn dropped_update_window_frees_everything(keel: Keel) {
     let builder = keel.cache::<u64, String>("user").ttl(Duration::from_secs(600)).freshness(Freshness::Fresh);
     let users = builder.open().await.unwrap();
@@ -246,6 +251,7 @@ async fn dropped_unit_of_work_and_relay_free_everything(keel: Keel) {
     pool.close().await;
 }
 
+// shows: hazard AL1
 async fn dropped_row_locks_free_everything(keel: Keel) {
     let pool = pool().await;
     let locks = keel.row_locks(&pool);
@@ -254,6 +260,7 @@ async fn dropped_row_locks_free_everything(keel: Keel) {
     pool.close().await;
 }
 
+// shows: hazard AL1
 async fn dropped_capabilities_together_free_everything(keel: Keel) {
     dropped_shared_locks_free_everything(keel.clone()).await;
     dropped_near_cache_frees_everything(keel.clone()).await;
@@ -283,6 +290,7 @@ async fn growth_of_keels(redis: Option<&Redis>, keels: usize, left_behind: usize
 }
 
 /// A keel that leaves something behind adds up: the process is as large after hundreds of keels as after the first ones.
+// shows: hazard AL1
 #[tokio::test]
 async fn memory_of_a_process_does_not_grow_with_its_keels() {
     let grown = growth_of_keels(None, 400, 0).await;
@@ -290,6 +298,7 @@ async fn memory_of_a_process_does_not_grow_with_its_keels() {
 }
 
 /// The test above can fail: it notices 16 KiB for each keel.
+// shows: hazard AL1
 #[tokio::test]
 async fn leak_of_each_keel_is_noticed_in_the_memory_of_the_process() {
     let grown = growth_of_keels(None, 400, 16 << 10).await;
@@ -297,6 +306,7 @@ async fn leak_of_each_keel_is_noticed_in_the_memory_of_the_process() {
 }
 
 /// Opening takes longer on Redis, so that these are fewer.
+// shows: hazard AL1
 #[tokio::test]
 async fn memory_of_a_process_does_not_grow_with_its_connections() {
     let grown = growth_of_keels(Some(&server().await), 20, 0).await;

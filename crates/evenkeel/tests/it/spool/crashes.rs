@@ -26,6 +26,7 @@ fn tiny() -> SpoolOptions {
     SpoolOptions::default().fsync(Fsync::Always).segment_bytes(256).bytes_max(512)
 }
 
+// shows: C7, spool::Spool
 #[tokio::test]
 async fn acknowledged_records_survive_any_process_death() {
     for point in POINTS {

@@ -35,6 +35,7 @@ fn places(bytes: &[u8]) -> Vec<usize> {
     places
 }
 
+// shows: C7, spool::Spool
 #[tokio::test]
 async fn truncated_last_record_is_the_only_one_lost() {
     let folder = tempfile::tempdir().unwrap();
@@ -55,6 +56,7 @@ async fn truncated_last_record_is_the_only_one_lost() {
     }
 }
 
+// shows: C7, spool::Spool, spool::Spool::open
 #[tokio::test]
 async fn damaged_record_is_an_error_with_its_position() {
     let folder = tempfile::tempdir().unwrap();
@@ -76,6 +78,7 @@ async fn damaged_record_is_an_error_with_its_position() {
     }
 }
 
+// shows: spool::Spool
 #[tokio::test]
 async fn missing_or_truncated_earlier_segment_is_an_error() {
     let folder = tempfile::tempdir().unwrap();

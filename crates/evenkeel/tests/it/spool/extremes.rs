@@ -31,6 +31,7 @@ pub(super) fn changes() -> Vec<(String, bool, Change)> {
     all
 }
 
+// shows: hazard A28
 #[tokio::test]
 async fn spool_with_extreme_settings_keeps_acknowledged_records() {
     for (what, works, change) in changes() {
@@ -56,6 +57,7 @@ async fn spool_with_extreme_settings_keeps_acknowledged_records() {
 }
 
 /// A caller that waits forever for space gets it as soon as a record is done.
+// shows: hazard A28
 #[tokio::test]
 async fn endless_wait_ends_when_the_spool_has_room() {
     for span in spans() {

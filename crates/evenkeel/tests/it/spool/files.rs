@@ -6,6 +6,7 @@ use evenkeel::spool::{Fsync, PendingEffect, Spool, SpoolError, SpoolOptions, Whe
 use evenkeel::testing::TestClock;
 use std::time::Duration;
 
+// shows: spool::Spool
 #[tokio::test]
 async fn restart_returns_pending_records_deletes_first() {
     let folder = tempfile::tempdir().unwrap();
@@ -30,6 +31,7 @@ async fn restart_returns_pending_records_deletes_first() {
     assert!(spool.append(write(5)).await.unwrap() > fourth, "a sequence never comes again");
 }
 
+// shows: spool::Spool, spool::Spool::sync, spool::Spool::close
 #[tokio::test]
 async fn acknowledged_record_is_on_disk() {
     let folder = tempfile::tempdir().unwrap();
@@ -40,6 +42,7 @@ async fn acknowledged_record_is_on_disk() {
     }
 }
 
+// shows: spool::Spool::sync, spool::Spool::close
 #[tokio::test]
 async fn sync_interval_delays_the_sync() {
     let folder = tempfile::tempdir().unwrap();
@@ -55,6 +58,7 @@ async fn sync_interval_delays_the_sync() {
     }
 }
 
+// shows: spool::Spool::open
 #[tokio::test]
 async fn folder_has_one_owner() {
     let folder = tempfile::tempdir().unwrap();
@@ -66,6 +70,7 @@ async fn folder_has_one_owner() {
     open(folder.path()).await;
 }
 
+// shows: spool::Spool::append, spec/spool.md
 #[tokio::test]
 async fn full_spool_rejects_with_its_size() {
     let folder = tempfile::tempdir().unwrap();
@@ -87,6 +92,7 @@ async fn full_spool_rejects_with_its_size() {
 }
 
 /// It was rejected as an effect larger than a segment, with two numbers of which the first was the smaller.
+// shows: spool::Spool::append
 #[tokio::test]
 async fn long_topic_is_rejected_with_its_length() {
     let folder = tempfile::tempdir().unwrap();
@@ -97,6 +103,7 @@ async fn long_topic_is_rejected_with_its_length() {
     spool.append(PendingEffect::write("t".repeat(255), "k", "")).await.unwrap();
 }
 
+// shows: spool::Spool::append
 #[tokio::test]
 async fn waiting_caller_is_admitted_when_there_is_room() {
     let folder = tempfile::tempdir().unwrap();
@@ -126,6 +133,7 @@ async fn waiting_caller_is_admitted_when_there_is_room() {
 }
 
 /// During an outage a hot row is invalidated over and over. It must not push everything else out.
+// shows: spec/spool.md
 #[tokio::test]
 async fn repeated_deletes_of_a_key_take_the_space_of_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -140,6 +148,7 @@ async fn repeated_deletes_of_a_key_take_the_space_of_one() {
 }
 
 /// Segments go oldest first, so one old effect would hold all that follows: it is copied to the end.
+// shows: spec/spool.md
 #[tokio::test]
 async fn old_record_does_not_hold_later_segments() {
     let folder = tempfile::tempdir().unwrap();
@@ -163,6 +172,7 @@ async fn old_record_does_not_hold_later_segments() {
 }
 
 /// A segment's marks refer to older segments: if it were removed before them, completed records would be handed out again.
+// shows: spool::Spool
 #[tokio::test]
 async fn completed_record_stays_completed_as_segments_go() {
     let folder = tempfile::tempdir().unwrap();
@@ -189,6 +199,7 @@ async fn completed_record_stays_completed_as_segments_go() {
     assert_eq!(spool.stats().pending, 0);
 }
 
+// shows: spool::Spool::open
 #[tokio::test]
 async fn invalid_spool_settings_are_rejected() {
     let folder = tempfile::tempdir().unwrap();

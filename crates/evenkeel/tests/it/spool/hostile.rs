@@ -19,6 +19,7 @@ async fn begin(append: impl Future<Output: std::fmt::Debug>) {
     .await;
 }
 
+// shows: hazard A28a
 #[tokio::test]
 async fn dropped_appends_are_stored_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
@@ -43,6 +44,7 @@ async fn dropped_appends_are_stored_whole_or_not_at_all() {
 }
 
 /// The runtime has one thread, and the program blocks it: the record reaches the disk all the same.
+// shows: hazard A28a
 #[tokio::test]
 async fn blocked_thread_of_the_program_does_not_delay_the_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -60,6 +62,7 @@ async fn blocked_thread_of_the_program_does_not_delay_the_file() {
     assert_eq!(numbers(&spool), [1]);
 }
 
+// shows: hazard A28a
 #[tokio::test]
 async fn panic_of_a_consumer_leaves_its_records_pending() {
     let folder = tempfile::tempdir().unwrap();
@@ -82,6 +85,7 @@ async fn panic_of_a_consumer_leaves_its_records_pending() {
 }
 
 /// A call that reached the channel while its receiver was dropped waited for as long as a handle of the spool existed.
+// shows: hazard A28b
 #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
 async fn calls_during_a_close_are_answered() {
     let folder = tempfile::tempdir().unwrap();

@@ -46,6 +46,7 @@ async fn until_nothing_pending(keel: &Keel) {
         .unwrap();
 }
 
+// shows: C7, cache::Cache::invalidate, keel::KeelBuilder::spool
 #[tokio::test]
 async fn unsent_invalidation_is_deferred_and_replayed() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -78,6 +79,7 @@ struct Open {
 
 /// The process with the pending invalidation is killed, and Redis returns later: the next process replays it without being
 /// asked.
+// shows: C7, hazard D27, keel::KeelBuilder::spool
 #[tokio::test]
 async fn invalidation_of_a_killed_process_is_replayed_by_the_next() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -120,6 +122,7 @@ async fn writer() {
 }
 
 /// A full spool must not acknowledge a record that it has not stored.
+// shows: C7, cache::Cache::invalidate
 #[tokio::test]
 async fn invalidation_with_a_full_spool_is_an_error() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -140,6 +143,7 @@ async fn invalidation_with_a_full_spool_is_an_error() {
 }
 
 /// The caller gave up while Redis was silent: it got no result, and the invalidation is in the file all the same.
+// shows: C7
 #[tokio::test]
 async fn dropped_invalidation_is_in_the_spool() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();

@@ -30,6 +30,7 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     paths.filter(|path| path.is_file()).map(|path| (path.clone(), fs::read(&path).unwrap())).collect()
 }
 
+// shows: hazard A28a
 #[tokio::test]
 async fn files_of_others_are_left_alone() {
     let folder = tempfile::tempdir().unwrap();
@@ -54,6 +55,7 @@ async fn files_of_others_are_left_alone() {
     assert_eq!(numbers(&open(folder.path()).await), [1, 2, 3]);
 }
 
+// shows: hazard A28a
 #[tokio::test]
 async fn foreign_or_later_segment_is_reported_and_left_alone() {
     let ours = tempfile::tempdir().unwrap();
@@ -94,6 +96,7 @@ async fn foreign_or_later_segment_is_reported_and_left_alone() {
 }
 
 /// The first program is alive, then killed; only one of two that start after it gets the folder.
+// shows: hazard A28a
 #[tokio::test]
 async fn two_programs_do_not_share_a_folder() {
     let folder = tempfile::tempdir().unwrap();
@@ -132,6 +135,7 @@ async fn owner() {
 }
 
 /// What cannot be read is carried out as a purge of its key, and other topics stay.
+// shows: hazard A28a
 #[tokio::test]
 async fn foreign_effects_under_a_cache_topic_purge_keys() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

@@ -49,11 +49,13 @@ on_each_one! {
     dropped_stream_with_checkpoints_frees_everything
 }
 
+// shows: hazard AL1
 #[tokio::test]
 async fn dropped_advisory_locks_free_everything_on_mariadb() {
     all_is_given_back::<MySql, _>(dropped_advisory_locks_free_everything).await;
 }
 
+// shows: hazard AL1
 #[tokio::test]
 async fn dropped_advisory_locks_free_everything_on_postgres() {
     all_is_given_back::<Postgres, _>(dropped_advisory_locks_free_everything).await;
@@ -122,6 +124,7 @@ async fn open(redis: Option<&Redis>) -> Keel {
 }
 
 /// One is committed, one rolled back, one dropped, one left in the middle of its commit.
+// shows: hazard AL1
 async fn dropped_units_of_work_free_everything<DB: Sql>(keel: Keel, pool: Pool<DB>) {
     let mail = keel.queue::<String>("mail").open().await.unwrap();
     keel.publish_to(&Sinks::to(StreamSink::new(&keel)));
@@ -147,6 +150,7 @@ async fn dropped_units_of_work_free_everything<DB: Sql>(keel: Keel, pool: Pool<D
 }
 
 /// One ends, one is dropped while it runs, one never runs; the last handle of the keel is a relay.
+// shows: hazard AL1
 async fn dropped_relays_free_everything<DB: Sql>(keel: Keel, pool: Pool<DB>) {
     let relay = || keel.relay(&pool).sinks(Sinks::to(StreamSink::new(&keel)).streams(&keel));
     let orders = keel.stream::<String>("orders").open().await.unwrap();
@@ -170,6 +174,7 @@ async fn dropped_relays_free_everything<DB: Sql>(keel: Keel, pool: Pool<DB>) {
     assert!(never_ran.run_once().await.is_ok());
 }
 
+// shows: hazard AL1
 async fn dropped_inbox_frees_everything<DB: Sql>(keel: Keel, pool: Pool<DB>) {
     let inbox = keel.inbox(&pool);
     let mut transaction = pool.begin().await.unwrap();
@@ -183,6 +188,7 @@ async fn dropped_inbox_frees_everything<DB: Sql>(keel: Keel, pool: Pool<DB>) {
     assert!(tokio::time::timeout(Duration::from_millis(20), inbox.run(pending())).await.is_err());
 }
 
+// shows: hazard AL1
 async fn dropped_row_locks_free_everything<DB: Sql>(keel: Keel, pool: Pool<DB>) {
     let locks = keel.row_locks(&pool);
     drop(locks.lock("stock/42").acquire().await.unwrap());
@@ -204,6 +210,7 @@ async fn dropped_advisory_locks_free_everything<DB: AdvisoryDatabase>(keel: Keel
     drop(keel);
 }
 
+// shows: hazard AL1
 async fn dropped_queue_with_rows_frees_everything<DB: Sql>(keel: Keel, pool: Pool<DB>) {
     let mail = keel.queue::<String>("mail").sql(&pool).open().await.unwrap();
     let handled = Arc::new(Notify::new());
@@ -220,6 +227,7 @@ async fn dropped_queue_with_rows_frees_everything<DB: Sql>(keel: Keel, pool: Poo
     assert!(tokio::time::timeout(Duration::from_millis(20), dropped.run(pending())).await.is_err());
 }
 
+// shows: hazard AL1
 async fn dropped_stream_with_checkpoints_frees_everything<DB: Sql>(keel: Keel, pool: Pool<DB>) {
     let orders = keel.stream::<String>("orders").sql(&pool).open().await.unwrap();
     orders.append("a", &"placed".to_owned()).await.unwrap();

@@ -72,6 +72,7 @@ async fn every_code<DB: Sql>(rig: &Rig<DB>, meanings: &[Meaning], raise: impl Fn
     }
 }
 
+// shows: hazard B4
 #[tokio::test]
 async fn each_server_code_has_its_meaning_on_mariadb() {
     in_time(async {
@@ -84,6 +85,7 @@ async fn each_server_code_has_its_meaning_on_mariadb() {
     .await;
 }
 
+// shows: hazard B4
 #[tokio::test]
 async fn each_server_code_has_its_meaning_on_postgres() {
     in_time(async {
@@ -97,6 +99,7 @@ async fn each_server_code_has_its_meaning_on_postgres() {
 }
 
 /// What SQLite raises without a fault of the machine; its other codes are in the unit test of `sqlite.rs`.
+// shows: hazard B4
 #[tokio::test]
 async fn each_error_has_its_meaning_on_sqlite() {
     in_time(async {
@@ -149,12 +152,14 @@ async fn unit_of_work_on_a_read_only_session_closes_it<DB: Sql>(rig: Rig<DB>, re
     assert_eq!(rig.units().await, 8);
 }
 
+// shows: hazard B4, sql::Work::watch
 #[tokio::test]
 async fn unit_of_work_on_a_read_only_session_closes_it_on_mariadb() {
     let rig = Rig::<MySql>::open().await;
     Box::pin(in_time(unit_of_work_on_a_read_only_session_closes_it(rig, "SET SESSION TRANSACTION READ ONLY"))).await;
 }
 
+// shows: hazard B4, sql::Work::watch
 #[tokio::test]
 async fn unit_of_work_on_a_read_only_session_closes_it_on_postgres() {
     let rig = Rig::<Postgres>::open().await;

@@ -59,6 +59,7 @@ pub(super) fn relay_settings<DB: Database>() -> Vec<(String, Change<DB>)> {
     all
 }
 
+// shows: hazard A27
 async fn extreme_effects_are_accepted_or_rejected<DB: Sql>(rig: Rig<DB>) {
     for size in SIZES {
         let text = "x".repeat(size);
@@ -86,6 +87,7 @@ async fn extreme_effects_are_accepted_or_rejected<DB: Sql>(rig: Rig<DB>) {
     }
 }
 
+// shows: hazard A27
 async fn outbox_queries_with_extreme_limits_end<DB: Sql>(rig: Rig<DB>) {
     let outbox = Outbox::new(&rig.pool);
     for key in ["a", "b"] {
@@ -112,6 +114,7 @@ async fn outbox_queries_with_extreme_limits_end<DB: Sql>(rig: Rig<DB>) {
     }
 }
 
+// shows: hazard A27
 async fn extreme_row_lock_timeouts_are_accepted<DB: Sql>(rig: Rig<DB>) {
     for span in spans() {
         let begun = rig.keel.begin_locking(&rig.pool, span).await;
@@ -132,6 +135,7 @@ async fn extreme_row_lock_timeouts_are_accepted<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// The id of such a message was longer than a name in an inbox may be: its reader could never process it.
+// shows: hazard A29a
 async fn message_with_the_longest_names_is_processed_once<DB: Sql>(rig: Rig<DB>) {
     let stream = StreamSink::new(&rig.keel);
     let longest = "x".repeat(255);
@@ -156,6 +160,7 @@ async fn message_with_the_longest_names_is_processed_once<DB: Sql>(rig: Rig<DB>)
 }
 
 /// It was due later than a store accepts, so the effect was refused after its commit until it was parked, and so was the job of a row.
+// shows: hazard A29b
 async fn job_with_the_longest_delay_is_in_its_queue<DB: Sql>(rig: Rig<DB>) {
     let body = "late".to_owned();
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
@@ -207,11 +212,13 @@ async fn stream_at_its_extremes(keel: Keel) {
     assert!(sink.entries(&"x".repeat(1 << 20), None, 1).await.unwrap().is_empty());
 }
 
+// shows: hazard A27
 #[tokio::test]
 async fn stream_in_memory_accepts_extreme_messages() {
     in_time(stream_at_its_extremes(Keel::memory())).await;
 }
 
+// shows: hazard A27
 #[tokio::test]
 async fn stream_on_redis_accepts_extreme_messages() {
     let shared = redis().await.unwrap();

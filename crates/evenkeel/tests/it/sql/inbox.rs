@@ -29,6 +29,7 @@ async fn ask<DB: Tested>(place: &TestDatabase<DB>, inbox: &Inbox<DB>, message: i
     once
 }
 
+// shows: U7, sql::Inbox
 async fn message_is_new_once_for_each_group<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
     for expected in [Once::Fresh, Once::Seen, Once::Seen] {
@@ -47,6 +48,7 @@ async fn message_is_new_once_for_each_group<DB: Tested>(place: TestDatabase<DB>)
     assert!(inbox.once(&mut place.pool.acquire().await.unwrap(), "", "x").await.is_err(), "a group has a name");
 }
 
+// shows: U7, sql::Inbox
 async fn rollback_removes_the_inbox_entry<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
     let mut transaction = place.pool.begin().await.unwrap();
@@ -55,6 +57,7 @@ async fn rollback_removes_the_inbox_entry<DB: Tested>(place: TestDatabase<DB>) {
     assert_eq!(ask(&place, &inbox, "payment/7").await, Once::Fresh);
 }
 
+// shows: U7, sql::Inbox::once
 async fn second_worker_sees_the_outcome_of_the_first<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
     for (message, commits, expected) in [("a", true, Once::Seen), ("b", false, Once::Fresh)] {
@@ -85,6 +88,7 @@ fn begin_for_write<DB: Tested>() -> &'static str {
     if DB::NAME == "SQLite" { "BEGIN IMMEDIATE" } else { "BEGIN" }
 }
 
+// shows: U7, sql::Inbox
 async fn concurrent_workers_on_one_message_have_one_effect<DB: Tested>(place: TestDatabase<DB>) {
     place.run("CREATE TABLE effects (message BIGINT NOT NULL, worker BIGINT NOT NULL)").await;
     let inbox = inbox(&place);
@@ -134,6 +138,7 @@ async fn attempt<DB: Tested>(
     Ok(())
 }
 
+// shows: U7, sql::Inbox::parked, sql::Inbox::release, sql::Inbox::run_once, spec/inbox.md
 async fn message_older_than_the_retention_is_parked<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place).retention(Duration::from_secs(3_600));
     let now = SystemTime::now();
@@ -157,6 +162,7 @@ async fn message_older_than_the_retention_is_parked<DB: Tested>(place: TestDatab
     assert_eq!(ask(&place, &inbox, old("b")).await, Once::Seen);
 }
 
+// shows: U7, sql::Inbox, sql::Inbox::parked, sql::Inbox::release, sql::Inbox::run_once
 async fn retention_removes_old_but_not_parked_messages<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place).retention(Duration::from_secs(3_600));
     for name in ["old", "within the skew", "young"] {
@@ -187,6 +193,7 @@ async fn retention_removes_old_but_not_parked_messages<DB: Tested>(place: TestDa
 }
 
 /// The default collations of MySQL treat `a`, `A` and `a ` as one key: the second and third message were dropped.
+// shows: U7, sql::Inbox::once
 async fn inbox_names_differ_by_every_byte<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
     for name in [&b"a"[..], b"A", b"a ", b"\xc3\xa4", b"a\x00", b"\xff"] {
@@ -195,6 +202,7 @@ async fn inbox_names_differ_by_every_byte<DB: Tested>(place: TestDatabase<DB>) {
 }
 
 /// Invalid messages are rejected before anything is sent, so the transaction stays usable.
+// shows: hazard A26
 async fn extreme_inbox_calls_are_accepted_or_rejected<DB: Tested>(place: TestDatabase<DB>) {
     let inbox = inbox(&place);
     let mut transaction = place.pool.begin().await.unwrap();

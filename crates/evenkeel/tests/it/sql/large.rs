@@ -129,6 +129,7 @@ pub(super) async fn large_and_small<DB: Sql>(rig: &Rig<DB>, sizes: &[usize]) -> 
     Sent { small, ..sent }
 }
 
+// shows: hazard A29
 async fn large_messages_do_not_block_small_units_of_work<DB: Sql>(rig: Rig<DB>) {
     let growth = Growth::begin().unwrap();
     large_and_small(&rig, &SIZES).await;

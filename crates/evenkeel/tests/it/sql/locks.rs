@@ -30,6 +30,7 @@ on_servers! {
 }
 
 /// 130 advisory locks had 130 connections, all that the server has.
+// shows: KA1, hazard B6, lock::AdvisoryLocks, lock::AdvisoryLocks::try_acquire
 async fn advisory_locks_above_their_limit_wait_in_the_process<DB: Sql + AdvisoryDatabase>(rig: Rig<DB>) {
     let two = pool::<DB>(&rig.database.url, 2).await;
     let locks = rig.keel.advisory_locks(&two);
@@ -50,6 +51,7 @@ async fn advisory_locks_above_their_limit_wait_in_the_process<DB: Sql + Advisory
 }
 
 /// The transaction under a guard had the only connection of the pool, the renewals waited for it, and the lock was lost after its ttl.
+// shows: KR1, hazard B5, lock::RowLocks
 async fn row_lock_is_renewed_while_its_transaction_has_the_pool<DB: Sql>(rig: Rig<DB>) {
     let one = pool::<DB>(&rig.database.url, 1).await;
     let guard = rig.keel.row_locks(&one).lock("a").ttl(Duration::from_millis(1_500)).acquire().await.unwrap();

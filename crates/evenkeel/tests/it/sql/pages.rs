@@ -49,6 +49,7 @@ fn explained<DB: Database>(explain: &str, after: Listed, id: &str) -> String {
     text
 }
 
+// shows: hazard F4f
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn page_by_due_time_reads_its_index_sqlite() {
     let place = TestDatabase::<Sqlite>::open().await;
@@ -61,6 +62,7 @@ async fn page_by_due_time_reads_its_index_sqlite() {
     assert!(!plan.contains("TEMP B-TREE"), "it sorts nothing: {plan}");
 }
 
+// shows: hazard F4f, queue::Topic::list, queue::Topic::peek
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn page_by_due_time_reads_its_index_postgres() {
     let place = TestDatabase::<Postgres>::open().await;
@@ -74,6 +76,7 @@ async fn page_by_due_time_reads_its_index_postgres() {
     assert!(!plan.contains("Sort") && !plan.contains("Filter"), "it reads nothing else: {plan}");
 }
 
+// shows: hazard F4f
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn page_by_due_time_reads_its_index_mariadb() {
     let database = park::mariadb_database().await.unwrap();

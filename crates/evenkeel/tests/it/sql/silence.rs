@@ -37,11 +37,13 @@ async fn silence<DB: Sql>() {
     assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
+// shows: KR1
 #[tokio::test]
 async fn unanswered_row_lock_is_in_doubt_after_5_s_on_mariadb() {
     Box::pin(in_time(silence::<MySql>())).await;
 }
 
+// shows: KR1
 #[tokio::test]
 async fn unanswered_row_lock_is_in_doubt_after_5_s_on_postgres() {
     Box::pin(in_time(silence::<Postgres>())).await;

@@ -140,6 +140,8 @@ fn unchanging_migration() -> Migrator {
 ///
 /// sqlx counts a transaction from the reply to `BEGIN` on: a `begin` that was dropped before that, as the handler of a request is
 /// whose client hangs up, left its transaction open, and the next borrower of the connection worked in it.
+// shows: hazard B1, sql::PoolTransaction, sql::PoolTransaction::begin, sql::PoolTransaction::begin_on
+// shows: sql::PoolTransaction::rollback
 async fn call_dropped_at_any_poll_leaves_no_transaction<DB: Listed>(rig: Rig<DB>) {
     let pool = pool::<DB>(&rig.database.url, 1).await;
     let rows = rig.keel.queue("rows").sql(&pool).open().await.unwrap();
@@ -184,6 +186,8 @@ async fn call_dropped_at_any_poll_leaves_no_transaction<DB: Listed>(rig: Rig<DB>
 
 /// The future that had the nested transaction was leaked. `commit` then released a savepoint, returned `Ok`, and the job ran for rows that
 /// the database rolled back later.
+// shows: U1, hazard B3, sql::PoolTransaction, sql::PoolTransaction::commit, sql::Work::commit
+// shows: sql::LockingTransaction::commit
 async fn leaked_nested_transaction_is_not_committed<DB: Sql>(rig: Rig<DB>) {
     let one = pool::<DB>(&rig.database.url, 1).await;
     let leak = async |connection: &mut DB::Connection| {
@@ -214,6 +218,7 @@ async fn leaked_nested_transaction_is_not_committed<DB: Sql>(rig: Rig<DB>) {
 
 /// The program ignored the error with which the database ended the transaction, here by hand. The statements after it are committed one by
 /// one, and the commit of nothing succeeded. (A unit of work has always noticed it.)
+// shows: hazard B3, sql::Work::commit, sql::LockingTransaction::commit
 async fn transaction_that_is_over_is_not_committed<DB: Sql>(rig: Rig<DB>) {
     let mut locking = rig.keel.begin_locking(&rig.pool, WAIT).await.unwrap();
     DB::run(locking.tx().unwrap(), "ROLLBACK").await.unwrap();
@@ -227,6 +232,7 @@ async fn transaction_that_is_over_is_not_committed<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// PostgreSQL replies to the commit of a failed transaction with success, and rolls back.
+// shows: hazard B3, sql::PoolTransaction::commit
 #[tokio::test]
 async fn failed_transaction_is_not_committed_on_postgres() {
     let rig = Rig::<Postgres>::open().await;
@@ -248,6 +254,7 @@ enum End {
 
 /// SQLite rolls back by itself when a trigger says so or the disk is full. sqlx still counted the transaction, so no later one could begin
 /// on the connection, and a service refused all writes until it was restarted. The database is in memory: it is gone with its connection.
+// shows: hazard B2, sql::PoolTransaction
 #[tokio::test]
 async fn sqlite_rollback_leaves_a_connection_that_can_begin() {
     in_time(async {

@@ -24,6 +24,7 @@ fn new(body: Bytes, name: Option<&str>) -> NewTopicJob {
     NewTopicJob { body, when, name, unique: None, priority: Default::default(), retries: None }
 }
 
+// shows: hazard SF4
 #[tokio::test]
 async fn value_that_no_program_decodes_is_rejected_by_every_way_in() {
     let keel = Keel::memory();
@@ -50,6 +51,7 @@ async fn value_that_no_program_decodes_is_rejected_by_every_way_in() {
 }
 
 /// The row is parked before its transaction is carried out, with the reason.
+// shows: hazard SF4
 #[tokio::test]
 async fn row_with_a_value_that_no_program_decodes_is_parked() {
     let (keel, place) = (Keel::memory(), TestDatabase::<Sqlite>::open().await);
@@ -69,6 +71,7 @@ async fn row_with_a_value_that_no_program_decodes_is_parked() {
     assert!(mail.topic().list(JobState::Waiting, None, 10).await.unwrap().is_empty());
 }
 
+// shows: hazard SF4
 #[tokio::test]
 async fn empty_id_is_rejected_by_every_way_in() {
     let (keel, place) = (Keel::memory(), TestDatabase::<Sqlite>::open().await);

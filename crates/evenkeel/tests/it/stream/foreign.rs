@@ -158,6 +158,7 @@ async fn counts(rig: &Rig) -> Result<[u64; 6]> {
 
 /// A read gave entries to a consumer without a lease: if that consumer died, they were never read again. A dead letter was deleted, and its key
 /// stayed parked.
+// shows: hazard A8a
 #[tokio::test]
 async fn foreign_type_under_any_key_of_a_partition_loses_no_entry() -> Result<()> {
     let mut rig = Rig::redis().await?;

@@ -17,6 +17,7 @@ fn log(rig: &Rig) -> String {
 }
 
 /// (S11) The group is gone, its other keys are not: readers of the lost group must not pass for readers of the new one.
+// shows: T2
 #[tokio::test]
 async fn recreated_group_has_a_higher_epoch() -> anyhow::Result<()> {
     let rig = Rig::redis().await?;
@@ -66,6 +67,7 @@ async fn lost_partition_is_reported_until_it_is_opened() -> anyhow::Result<()> {
 }
 
 /// (S9) Another program has trimmed the log: a pending entry that it removed is reported, and does not come back forever.
+// shows: hazard X4
 #[tokio::test]
 async fn deleted_pending_entries_are_reported_as_lost() -> anyhow::Result<()> {
     let rig = Rig::redis().await?;
@@ -86,6 +88,7 @@ async fn deleted_pending_entries_are_reported_as_lost() -> anyhow::Result<()> {
 }
 
 /// (S4) A page of pending entries that are all deleted is not the last one, neither for a new owner nor for a reader.
+// shows: T8, hazard X4
 #[tokio::test]
 async fn page_of_deleted_pending_entries_is_not_the_last() -> anyhow::Result<()> {
     for mode in [Mode::Partition, Mode::Entry] {
@@ -128,6 +131,7 @@ async fn page_of_deleted_pending_entries_is_not_the_last() -> anyhow::Result<()>
 }
 
 /// (T6) A consumer group that another program has made on the log holds the log back, too.
+// shows: T6, hazard X9
 #[tokio::test]
 async fn trim_keeps_what_other_groups_have_not_read() -> anyhow::Result<()> {
     let rig = Rig::redis().await?;

@@ -231,6 +231,7 @@ mod tests {
         locks.0.locks.lock().all.len()
     }
 
+    // shows: hazard AL2
     #[tokio::test]
     async fn unheld_name_is_forgotten_among_many() {
         let locks = MemoryLock::new(Clock::system());
@@ -261,6 +262,7 @@ mod tests {
         assert_eq!(held.map(|held| (held.owner, held.fence)), Some((owner, fence)));
     }
 
+    // shows: hazard AL2
     #[tokio::test]
     async fn fence_exceeds_those_of_a_forgotten_name() {
         let clock = TestClock::default();

@@ -121,6 +121,7 @@ mod tests {
     }
 
     /// Without the tombstone, a rejoin that was delayed in the network would hold the lock for a whole lease after its release.
+    // shows: spec/lock.md
     #[tokio::test]
     async fn rejoin_after_the_release_is_rejected() -> Result<(), LockError> {
         let (name, owner) = (LockName::new("stock/42")?, Token::random());

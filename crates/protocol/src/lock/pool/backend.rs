@@ -213,6 +213,7 @@ mod tests {
         fence
     }
 
+    // shows: hazard AL2
     #[test]
     fn unused_pool_is_forgotten_among_many() {
         let clock = TestClock::default();

@@ -93,6 +93,7 @@ mod tests {
     }
 
     /// `null` was an absent body, and refused.
+    // shows: hazard CL14
     #[test]
     fn null_is_a_body() {
         #[derive(Deserialize)]
@@ -105,6 +106,7 @@ mod tests {
         assert!(body("{}").is_none());
     }
 
+    // shows: hazard SF4
     #[test]
     fn body_that_no_consumer_could_decode_is_invalid() {
         for text in ["\"\\ud800\"", "1e999"] {

@@ -68,6 +68,7 @@ mod tests {
         times.next(reports.iter().map(|(id, report)| (*id, report))).get("mail").copied()
     }
 
+    // shows: hazard CL12
     #[test]
     fn counters_of_new_and_restarted_processes_are_beginnings() {
         let times = &mut HandlerTimes::default();

@@ -182,6 +182,7 @@ mod tests {
         assert_eq!(ring.values(Series::Waiting).iter().flatten().count(), 1, "after a long gap");
     }
 
+    // shows: hazard CL12
     #[test]
     fn retries_deaths_and_handler_times_have_values_per_step() {
         let mut ring = Ring::new(STEP_MS);

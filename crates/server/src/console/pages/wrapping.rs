@@ -36,6 +36,7 @@ fn pieces(text: &str) -> Vec<&str> {
 mod tests {
     use super::{pieces, wrapping};
 
+    // shows: hazard CL22
     #[test]
     fn names_wrap_between_their_words() {
         assert_eq!(pieces("customer_notifications"), ["customer_", "notifications"]);

@@ -165,6 +165,7 @@ mod tests {
         assert_ne!(csrf(&cookie, &own), csrf(&Cookie::login("ada"), &own), "the token belongs to its cookie");
     }
 
+    // shows: hazard CL3
     #[test]
     fn notice_is_read_back_by_its_own_session_only() {
         let (own, cookie, text) = (security(8420), Cookie::login("ada"), "118 sent back; \u{fc} <b>");

@@ -41,6 +41,7 @@ mod tests {
     use super::Searches;
     use futures_util::FutureExt;
 
+    // shows: hazard CL8
     #[tokio::test]
     async fn operator_waits_for_one_search_of_a_viewer_only() {
         let searches = Searches::default();

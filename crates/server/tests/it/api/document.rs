@@ -39,6 +39,7 @@ async fn openapi_document_has_every_route_of_the_api() {
 }
 
 /// Regression: `name` of `GET ../locks` was optional and without a description in the document.
+// shows: hazard CL15
 #[tokio::test]
 async fn openapi_document_says_which_parameters_a_request_needs() {
     let console = Console::start(false).await;
@@ -70,6 +71,7 @@ async fn openapi_document_says_which_parameters_a_request_needs() {
 }
 
 /// A client that was generated from the document learned each limit from a 422.
+// shows: hazard CL14, hazard PO12
 #[tokio::test]
 async fn openapi_document_has_the_limits_of_its_fields() {
     let console = Console::start(false).await;
@@ -140,6 +142,7 @@ async fn openapi_document_has_the_limits_of_its_fields() {
 }
 
 /// Regression: these limits were not in the document, and `629.0`, which is an integer to JSON Schema, was refused.
+// shows: hazard PO12
 #[tokio::test]
 async fn openapi_document_has_the_limits_of_keys_times_and_spans() {
     let console = Console::start(false).await;

@@ -5,6 +5,7 @@ use crate::console::server::Console;
 use evenkeel::queue::Limits;
 use serde_json::{Value, json};
 
+// shows: hazard CL13
 #[tokio::test]
 async fn job_is_enqueued_read_changed_and_revoked() {
     let console = Console::start(false).await;
@@ -61,6 +62,7 @@ async fn job_is_enqueued_read_changed_and_revoked() {
     assert_eq!(caller.read(&path).await["end"], "revoked");
 }
 
+// shows: hazard PO13
 #[tokio::test]
 async fn topic_and_stream_are_created_over_the_api_once() {
     let console = Console::start(false).await;
@@ -135,6 +137,7 @@ async fn topic_is_paused_and_resumed_and_problems_are_listed() {
     assert!(log.contains("\"action\":\"pause\"") && log.lines().count() == 4, "{log}");
 }
 
+// shows: hazard CL1
 #[tokio::test]
 async fn dead_letters_are_redriven_and_deleted_over_the_api() {
     let console = Console::start(false).await;
@@ -166,6 +169,7 @@ async fn dead_letters_are_redriven_and_deleted_over_the_api() {
     assert_eq!(caller.act("/topics/mail/dead/delete", &gone).await["deleted"], "0");
 }
 
+// shows: hazard T25
 #[tokio::test]
 async fn bad_requests_are_problems_with_their_outcome() {
     let console = Console::start(false).await;
@@ -201,6 +205,7 @@ async fn bad_requests_are_problems_with_their_outcome() {
 }
 
 /// Regression: a pause of 99,999,999,999 days, of no time, and one until a time in microseconds were accepted.
+// shows: hazard T12
 #[tokio::test]
 async fn pause_ends_within_a_hundred_years_on_every_surface() {
     let console = Console::start(false).await;
@@ -232,6 +237,7 @@ async fn pause_ends_within_a_hundred_years_on_every_surface() {
 }
 
 /// Regression: problems of the layers below the routes had no outcome, and that of another origin spoke of a form.
+// shows: hazard T13
 #[tokio::test]
 async fn problem_of_every_layer_has_an_outcome() {
     let console = Console::start(false).await;

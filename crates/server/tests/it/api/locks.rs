@@ -83,6 +83,7 @@ async fn extreme_lock_calls_are_refused() {
     }
 }
 
+// shows: hazard BC3
 #[tokio::test]
 async fn invalidated_entry_is_loaded_again() {
     let console = Console::start(false).await;

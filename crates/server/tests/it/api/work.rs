@@ -86,6 +86,7 @@ async fn heartbeat_extends_and_reports_lost_deliveries() {
 }
 
 /// The page of a job said "not reported" for every worker over HTTP.
+// shows: hazard CL11
 #[tokio::test]
 async fn page_of_a_job_names_its_http_worker_on_each_instance() {
     let console = Console::start(true).await;

@@ -132,6 +132,7 @@ async fn every_page_of_the_router_is_checked() {
 
 /// Regression: with a login the navigation broke into two lines at 1,280 pixels, words broke inside, and pages were
 /// wider than the window at 390 and 320.
+// shows: hazard CL10, hazard CL19, hazard CL22
 #[tokio::test]
 async fn every_page_is_accessible_and_fits_each_width() {
     let (console, _database, pages) = pages().await;

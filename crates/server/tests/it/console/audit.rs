@@ -8,6 +8,7 @@ const PAUSE: &str = "/api/v1/sources/default/topics/mail/pause";
 const JSON: &str = "content-type: application/json\r\n";
 
 /// Regression: the console read the pipe back before it listened, and waited for ever.
+// shows: hazard T7
 #[tokio::test]
 async fn audit_log_may_be_a_pipe() {
     let console = Console::start(false).await;
@@ -21,6 +22,7 @@ async fn audit_log_may_be_a_pipe() {
 }
 
 /// An action that cannot be logged is not done.
+// shows: hazard T7
 #[tokio::test]
 async fn full_device_as_audit_log_refuses_actions() {
     let console = Console::start(false).await;

@@ -20,6 +20,7 @@ async fn dead(console: &Console) -> u64 {
 
 /// "Delete 116" deleted 289 letters after a colleague had redriven other groups: the form read "the newest letters until now" again, which
 /// were older ones by then.
+// shows: hazard CL1
 #[tokio::test]
 async fn form_takes_letters_that_its_page_showed_and_no_others() {
     let console = Console::start(false).await;
@@ -53,6 +54,7 @@ async fn form_takes_letters_that_its_page_showed_and_no_others() {
 }
 
 /// `POST dead/redrive` with one `Idempotency-Key` took 588, then 25, then 2 letters.
+// shows: hazard CL1
 #[tokio::test]
 async fn resend_with_the_same_key_takes_no_further_letter() {
     let console = Console::start(false).await;
@@ -85,6 +87,7 @@ async fn resend_with_the_same_key_takes_no_further_letter() {
     }
 }
 
+// shows: hazard CL7
 #[tokio::test]
 async fn redrive_with_a_rate_is_watched_and_stopped_over_the_api() {
     let console = Console::start(false).await;
@@ -123,6 +126,7 @@ async fn add_secrets(console: &Console, pool: &sqlx::SqlitePool) {
 const SECRET: &str = "kardashian";
 
 /// Groups of dead letters are named by the texts of errors, which viewers must not see.
+// shows: hazard CL2
 #[tokio::test]
 async fn viewer_reads_no_route_that_tells_an_error() {
     let (database, pool) = crate::outbox::outbox().await;

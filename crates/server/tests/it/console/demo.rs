@@ -5,6 +5,7 @@ use testkit::browser::Browser;
 use testkit::process::Launch;
 
 /// The store is the memory of the program, so this needs no server.
+// shows: hazard CL12, hazard CL16
 #[tokio::test]
 async fn demo_in_memory_shows_moving_figures_and_three_errors() {
     let folder = tempfile::tempdir().unwrap();
@@ -51,6 +52,7 @@ async fn demo_in_memory_shows_moving_figures_and_three_errors() {
 }
 
 /// A new operator tries the commands on the shop. In memory they cannot reach it.
+// shows: hazard CL16
 #[tokio::test]
 async fn demo_on_a_redis_is_reached_by_the_commands() {
     let redis = testkit::park::redis().await.unwrap();

@@ -116,6 +116,7 @@ async fn dead_letters_by_error_are_as_many_as_the_page_says() {
 }
 
 /// The page of a job had neither what its sender noted nor how many attempts it has.
+// shows: hazard CL11, hazard CL24
 #[tokio::test]
 async fn job_page_shows_attempts_headers_and_progress() {
     let console = Console::start(false).await;
@@ -161,6 +162,7 @@ async fn job_page_shows_attempts_headers_and_progress() {
 }
 
 /// A trace is written by whoever enqueues, and is as private as a body.
+// shows: hazard CL24
 #[tokio::test]
 async fn viewer_sees_no_headers_progress_and_trace_of_a_job() {
     let console = Console::start(true).await;
@@ -179,6 +181,7 @@ async fn viewer_sees_no_headers_progress_and_trace_of_a_job() {
 }
 
 /// At 1,280 pixels and more, prose stood over empty space, and the figures below it.
+// shows: hazard CL25
 #[tokio::test]
 async fn overview_begins_with_figures() {
     let console = Console::start(false).await;
@@ -190,6 +193,7 @@ async fn overview_begins_with_figures() {
 }
 
 /// `type` of a problem was an address without an entry.
+// shows: hazard PO13
 #[tokio::test]
 async fn every_problem_type_of_the_console_is_documented() {
     let console = Console::start(false).await;

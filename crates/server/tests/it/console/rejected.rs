@@ -11,6 +11,7 @@ use std::time::Duration;
 use testkit::browser::Browser;
 
 /// `?done=TEXT` showed any text as the answer of an action, and a reload repeated it.
+// shows: hazard CL3, hazard CL9
 #[tokio::test]
 async fn answer_is_shown_once_and_not_from_the_address() {
     let console = Console::start(false).await;
@@ -27,6 +28,7 @@ async fn answer_is_shown_once_and_not_from_the_address() {
 }
 
 /// A form with an error (JSON that is none, a span that is none, a wrong name) ended on a bare page, and the text was gone.
+// shows: hazard CL6
 #[tokio::test]
 async fn rejected_form_keeps_page_text_and_place() {
     let console = Console::start(false).await;
@@ -81,6 +83,7 @@ const MESSAGE: &str =
     "INSERT INTO evenkeel_inbox (consumer_group, message_id, state, seen_at, met) VALUES ('accounts', x'37', 2, 1, 3)";
 
 /// Every form of the router into which a visitor types is here with its page and something wrong, or this fails.
+// shows: hazard CL6
 #[tokio::test]
 async fn every_rejected_form_shows_its_page_with_what_was_typed() {
     let (database, pool) = crate::outbox::outbox().await;
@@ -148,6 +151,7 @@ async fn every_rejected_form_shows_its_page_with_what_was_typed() {
     held.release().await.unwrap();
 }
 
+// shows: hazard CL9
 #[tokio::test]
 async fn lock_is_broken_by_its_typed_name_on_page_and_api() {
     let console = Console::start(false).await;

@@ -81,6 +81,7 @@ impl Fixture {
 }
 
 /// An action whose resend acts again is not in the list of what holds (V5). One that is added to the router is added here, or this fails.
+// shows: hazard CL1
 #[tokio::test]
 async fn every_action_that_is_resent_changes_nothing_more() {
     let (fixture, requests) = filled().await;

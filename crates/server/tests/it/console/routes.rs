@@ -108,6 +108,7 @@ async fn foreign_hosts_and_forwarded_requests_are_refused_on_every_route() {
     }
 }
 
+// shows: hazard PO14
 #[tokio::test]
 async fn pages_forbid_inline_script_and_framing() {
     let console = Console::start(false).await;
@@ -173,6 +174,7 @@ async fn login_sets_a_cookie_that_ends_with_its_token() {
     assert_eq!(console.get("/", &cookie).await.status, 303, "to the login");
 }
 
+// shows: hazard CL11, hazard CL25
 #[tokio::test]
 async fn actions_are_in_the_audit_log() {
     let console = Console::start(false).await;

@@ -20,6 +20,7 @@ fn requests() -> Vec<TextRequest> {
     forms.concat()
 }
 
+// shows: hazard T29
 #[tokio::test]
 async fn every_text_of_the_outbox_has_one_answer_on_sqlite_mariadb_and_postgres() {
     let sqlite = sqlite_database().unwrap();

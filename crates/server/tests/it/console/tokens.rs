@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 const OPERATORS: usize = 24;
 
 /// Regression: each process replaced the file that it had read, without the tokens of the others, and ended with 0.
+// shows: hazard T2
 #[test]
 fn tokens_that_processes_make_at_once_are_all_kept() {
     let folder = tempfile::tempdir().unwrap();

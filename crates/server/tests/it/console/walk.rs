@@ -89,6 +89,7 @@ async fn search_finds_ids_keys_and_texts_but_not_what_is_hidden() {
     assert!(find(0, "visible").await.text.contains("1 found"));
 }
 
+// shows: hazard CL8
 #[tokio::test]
 async fn search_shows_the_newest_first() {
     let console = Console::start(false).await;
@@ -103,6 +104,7 @@ async fn search_shows_the_newest_first() {
 
 /// A letter among 300,000 took 36 clicks. Redis answers late here, so that a part of the search, which takes two seconds of its time and of pauses,
 /// ends after its first call.
+// shows: hazard CL8
 #[tokio::test]
 async fn search_goes_on_by_itself_until_it_has_found_something() {
     let (console, proxy) = Console::start_behind_proxy(3).await;
@@ -166,6 +168,7 @@ async fn redrive_with_a_rate_is_stopped_after_its_slice() {
 }
 
 /// The bar stood still until the page was loaded again. The second slice of the redrive follows the first after ten seconds.
+// shows: hazard CL24
 #[tokio::test]
 async fn progress_bar_follows_its_operation() {
     let console = Console::start(false).await;
@@ -181,6 +184,7 @@ async fn progress_bar_follows_its_operation() {
 }
 
 /// The button stayed until the page was loaded again, next to "done".
+// shows: hazard CL21
 #[tokio::test]
 async fn stop_button_goes_with_the_end_of_its_operation() {
     let console = Console::start(false).await;

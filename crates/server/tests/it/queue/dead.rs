@@ -41,6 +41,7 @@ async fn dead_letters_are_redriven_and_deleted() {
     assert_eq!(fixture.json(&["stats", "mail"]).await["dead"], 0);
 }
 
+// shows: hazard CL7
 #[tokio::test]
 async fn dead_letters_of_one_error_are_counted_listed_and_deleted() {
     let fixture = Fixture::new().await;
@@ -75,6 +76,7 @@ async fn dead_letters_of_one_error_are_counted_listed_and_deleted() {
 }
 
 /// A redrive at a rate gave all letters their due times at once, and could not be stopped.
+// shows: hazard CL7, hazard CL18
 #[tokio::test]
 async fn redrive_at_a_rate_is_stopped_by_a_signal() {
     let fixture = Fixture::new().await;

@@ -85,6 +85,7 @@ async fn body_of_waiting_job_or_dead_letter_is_replaced() {
 }
 
 /// A job could be found by a word in its body on the page only.
+// shows: hazard CL13
 #[tokio::test]
 async fn jobs_are_found_by_a_text_in_bodies_or_errors() {
     let fixture = Fixture::new().await;
@@ -117,6 +118,7 @@ async fn second_page(proxy: &Proxy) -> Hold {
 }
 
 /// A search of minutes that was ended by Ctrl-C had to begin again.
+// shows: hazard CL20
 #[tokio::test]
 async fn search_that_is_stopped_says_where_to_go_on() {
     let fixture = Fixture::new().await;

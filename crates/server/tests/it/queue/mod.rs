@@ -21,6 +21,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 /// An operator may not know the prefix of a service.
+// shows: hazard S5
 #[tokio::test]
 async fn ls_lists_prefixes_that_have_queues() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -97,6 +98,7 @@ impl Fixture {
     }
 }
 
+// shows: hazard BC4
 #[tokio::test]
 async fn job_is_inspected_and_changed() {
     let fixture = Fixture::new().await;
@@ -134,6 +136,7 @@ async fn job_is_inspected_and_changed() {
     assert_eq!((revoked.code, revoked.out.as_str()), (0, "later: revoked\n"));
 }
 
+// shows: hazard S14
 #[tokio::test]
 async fn topics_are_listed_and_paged() {
     let fixture = Fixture::new().await;
@@ -213,6 +216,7 @@ async fn receive(listener: &TcpListener) -> String {
 }
 
 /// Every error is one line on standard error with exit code 2, and does not repeat secrets.
+// shows: hazard SF4
 #[tokio::test]
 async fn errors_are_one_line_and_exit_code_2() {
     let fixture = Fixture::new().await;

@@ -152,6 +152,7 @@ async fn queue_answers_hold_after_flush_sqlite() {
     job_changes_hold_after_flush::<sqlx::Sqlite>(park::sqlite_database().unwrap()).await;
 }
 
+// shows: hazard F4
 #[tokio::test]
 async fn queue_answers_hold_after_flush_mariadb() {
     job_changes_hold_after_flush::<sqlx::MySql>(park::mariadb_database().await.unwrap()).await;
@@ -226,6 +227,7 @@ async fn queue_dead_letters_hold_after_flush_sqlite() {
     dead_letters_hold_after_flush::<sqlx::Sqlite>(park::sqlite_database().unwrap()).await;
 }
 
+// shows: hazard F4d
 #[tokio::test]
 async fn queue_dead_letters_hold_after_flush_mariadb() {
     dead_letters_hold_after_flush::<sqlx::MySql>(park::mariadb_database().await.unwrap()).await;
@@ -236,6 +238,7 @@ async fn queue_dead_letters_hold_after_flush_postgres() {
     dead_letters_hold_after_flush::<sqlx::Postgres>(park::postgres_database().await.unwrap()).await;
 }
 
+// shows: hazard F4e
 #[tokio::test]
 async fn queue_topic_changes_hold_after_flush_sqlite() {
     topic_changes_hold_after_flush::<sqlx::Sqlite>(park::sqlite_database().unwrap()).await;
@@ -276,6 +279,7 @@ async fn queue_knows_jobs_beyond_the_horizon() {
     }
 }
 
+// shows: hazard F4
 #[tokio::test]
 async fn queue_refuses_changes_without_the_database() {
     let fixture = Fixture::<sqlx::Sqlite>::new(park::sqlite_database().unwrap()).await;

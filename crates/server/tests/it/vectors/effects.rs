@@ -57,6 +57,7 @@ async fn golden_vectors_of_effects_are_what_a_relay_does() {
 }
 
 /// A service in another language sends its text, or what Redis shows: the row was carried out, and the entry stayed.
+// shows: hazard BC3
 #[tokio::test]
 async fn effects_name_entries_as_programs_and_redis_do() {
     let (keel, database) = (Keel::memory(), sqlite_database().unwrap());

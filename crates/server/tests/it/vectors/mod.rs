@@ -224,6 +224,7 @@ fn check(name: &str, vectors: &[Value]) {
     assert_eq!(held, vectors, "{name}: see this file for how to add lines");
 }
 
+// shows: hazard BC3
 #[test]
 fn golden_vectors_are_those_of_the_program() {
     let files =

@@ -6,6 +6,7 @@ use evenkeel_protocol::cache::steps::{Fill, Filled, Why};
 
 /// The classical stale fill: a reader reads the row and pauses; a writer commits and invalidates; the reader stores what it
 /// read. The old value is then served until its ttl, and no later step corrects it.
+// shows: C1, hazard R1
 pub async fn invalidation_rejects_fill_from_earlier_load<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -21,6 +22,7 @@ pub async fn invalidation_rejects_fill_from_earlier_load<B: Backend>(backend: &B
 
 /// The same stale fill across an eviction: the entry is evicted, the writer finds nothing to invalidate, and another reader creates
 /// the entry again. A token per client (rueidisaside) or a counter that begins anew then accepts the slow reader.
+// shows: C1, hazard R1
 pub async fn recreated_entry_rejects_fill_from_earlier_load<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;
@@ -35,6 +37,7 @@ pub async fn recreated_entry_rejects_fill_from_earlier_load<B: Backend>(backend:
 
 /// A fence that is a tombstone is gone when the tombstone is evicted, and the slow loader wins. Here the grant is in the
 /// entry: without the entry there is no grant.
+// shows: C1, hazard D4
 pub async fn fill_is_rejected_after_entry_was_evicted<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;
@@ -45,6 +48,7 @@ pub async fn fill_is_rejected_after_entry_was_evicted<B: Backend>(backend: &B) {
 
 /// A loader whose lease was stolen is slower than the thief, and stores an older value over a newer one, while the
 /// invalidation between the two is still on its way.
+// shows: hazard R2
 pub async fn slow_fill_does_not_overwrite_newer_value<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;
@@ -56,6 +60,7 @@ pub async fn slow_fill_does_not_overwrite_newer_value<B: Backend>(backend: &B) {
 }
 
 /// A loader that repeats its fill after a lost reply must not be rejected as superseded by its own fill.
+// shows: spec/cache.md
 pub async fn repeated_fill_is_accepted<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
@@ -67,6 +72,7 @@ pub async fn repeated_fill_is_accepted<B: Backend>(backend: &B) {
 
 /// A failover loses the last lease. Its loader returns to an entry that will give the same number to another loader, and
 /// must not be taken for that one.
+// shows: hazard H13
 pub async fn fill_with_grant_lost_in_failover_is_rejected<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let first = cache.grant().await;
@@ -81,6 +87,7 @@ pub async fn fill_with_grant_lost_in_failover_is_rejected<B: Backend>(backend: &
 /// An invalidation is sent twice because of a timeout, and another invalidation is applied between the two copies. The second copy
 /// restores the generation of the first. If only the generations were compared, a load that began between them could store its
 /// outdated value.
+// shows: C1, hazard D3, spec/cache.md
 pub async fn duplicate_invalidation_does_not_revive_a_rejected_fill<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -99,6 +106,7 @@ pub async fn duplicate_invalidation_does_not_revive_a_rejected_fill<B: Backend>(
 
 /// A lease is sent twice because of a timeout. Before the second copy arrives, the entry is evicted, and an invalidation finds no
 /// entry. The second copy creates the entry again, with the generation that the load of the first copy saw.
+// shows: hazard D3
 pub async fn duplicate_lease_does_not_revive_a_rejected_fill<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let sent_twice = asked(Why::Miss);
@@ -114,6 +122,7 @@ pub async fn duplicate_lease_does_not_revive_a_rejected_fill<B: Backend>(backend
 
 /// A failover loses an invalidation and keeps the lease before it: the entry accepts the old load again. (A presence-only
 /// fence cannot see that.) The process replays its recent invalidations before anything else, and that rejects the load.
+// shows: hazard H13
 pub async fn replayed_invalidation_rejects_fill_after_failover<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;
@@ -125,6 +134,7 @@ pub async fn replayed_invalidation_rejects_fill_after_failover<B: Backend>(backe
 }
 
 /// A row was absent, that is cached, and then the row is inserted: the insert must end the absence like any other value.
+// shows: hazard D17
 pub async fn invalidation_after_insert_ends_cached_absence<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let absent = |grant| Fill { absent: true, payload: bytes::Bytes::new(), ..loaded(grant, "") };
@@ -148,6 +158,7 @@ pub async fn invalidation_of_a_missing_key_creates_no_entry<B: Backend>(backend:
 }
 
 /// A refresh runs while the value is still good; an invalidation must cut it like any other load.
+// shows: C1
 pub async fn invalidation_rejects_fill_from_earlier_refresh<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;

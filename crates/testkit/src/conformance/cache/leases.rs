@@ -7,6 +7,7 @@ use evenkeel_protocol::cache::header::Entry;
 use evenkeel_protocol::cache::steps::{Fill, Filled, Lease, Leased, Why};
 
 /// A hot key goes missing and every reader loads it at once: a cache stampede.
+// shows: C3
 pub async fn lease_is_granted_to_one_loader_at_a_time<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let first = cache.grant().await;
@@ -20,6 +21,7 @@ pub async fn lease_is_granted_to_one_loader_at_a_time<B: Backend>(backend: &B) {
 }
 
 /// The reply to a lease is lost and the caller asks again: it would wait for itself.
+// shows: spec/cache.md
 pub async fn repeated_lease_returns_the_same_grant<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let ask = asked(Why::Miss);
@@ -41,6 +43,7 @@ pub async fn lease_after_fill_returns_the_value<B: Backend>(backend: &B) {
 }
 
 /// A client with a wrong estimate of the server's time would otherwise refresh a value repeatedly.
+// shows: hazard D16
 pub async fn refresh_is_granted_only_when_due<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -54,6 +57,7 @@ pub async fn refresh_is_granted_only_when_due<B: Backend>(backend: &B) {
 
 /// rockscache takes the lease for the fence: a load that takes longer than the lease is refused, the next one too, and a hot
 /// key with a slow query is never cached again.
+// shows: hazard H2
 pub async fn load_longer_than_its_lease_is_stored<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;
@@ -66,6 +70,7 @@ pub async fn load_longer_than_its_lease_is_stored<B: Backend>(backend: &B) {
 }
 
 /// A value is about to expire when its refresh begins; the entry expires during the load, whose value is then lost.
+// shows: hazard D4
 pub async fn lease_extends_entry_ttl_to_the_load_budget<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
@@ -89,6 +94,7 @@ pub async fn lease_never_shortens_the_entry_ttl<B: Backend>(backend: &B) {
 }
 
 /// A loader dies. rockscache's key stays without an expiry forever; here the entry expires and the next one begins anew.
+// shows: hazard H4
 pub async fn entry_of_a_dead_loader_expires<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let dead = cache.grant().await;
@@ -100,6 +106,7 @@ pub async fn entry_of_a_dead_loader_expires<B: Backend>(backend: &B) {
 }
 
 /// A failing load is repeated by one waiter after the other, each with its own full timeout.
+// shows: hazard D25
 pub async fn lease_after_failed_load_is_delayed<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let ask = asked(Why::Miss);
@@ -122,6 +129,7 @@ pub async fn abandon_leaves_lease_of_another_owner<B: Backend>(backend: &B) {
 }
 
 /// Redis's clock is set back by a day, and a lease of a dead loader blocks all others for a day.
+// shows: hazard H4, hazard D16
 pub async fn lease_from_the_future_does_not_block_loads<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.advance(86_400_000).await;
@@ -133,6 +141,7 @@ pub async fn lease_from_the_future_does_not_block_loads<B: Backend>(backend: &B)
 }
 
 /// A reader that must not see anything older than its own write asks for a version.
+// shows: cache::Freshness::AtLeast
 pub async fn lease_with_minimum_version_is_granted_until_stored<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
@@ -147,6 +156,7 @@ pub async fn lease_with_minimum_version_is_granted_until_stored<B: Backend>(back
 
 /// A reader with a maximum age finds nothing, is stopped, and must not get a value that was stored meanwhile and is older
 /// than that.
+// shows: cache::Freshness::Bounded
 pub async fn lease_with_maximum_age_is_granted_until_stored<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;

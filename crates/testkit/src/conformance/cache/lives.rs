@@ -24,6 +24,7 @@ pub async fn value_is_served_until_its_hard_expiry<B: Backend>(backend: &B) {
 }
 
 /// A ttl that begins when the value is stored lets a value read long ago live longer than the ttl.
+// shows: hazard D21, spec/cache.md
 pub async fn value_ttl_counts_from_its_lease<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
@@ -36,6 +37,7 @@ pub async fn value_ttl_counts_from_its_lease<B: Backend>(backend: &B) {
 }
 
 /// A load takes longer than the value's ttl: there is nothing to store, and the fill reports that.
+// shows: hazard H6, spec/cache.md
 pub async fn fill_after_the_value_ttl_is_rejected<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
@@ -48,6 +50,7 @@ pub async fn fill_after_the_value_ttl_is_rejected<B: Backend>(backend: &B) {
 
 /// While the database is down, rockscache prolongs the stale value with every failed load: it never ends. Here nothing but
 /// a fill sets the hard expiry, and an invalidation can only lower it.
+// shows: hazard H10
 pub async fn failed_load_does_not_extend_a_stale_value<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -65,6 +68,7 @@ pub async fn failed_load_does_not_extend_a_stale_value<B: Backend>(backend: &B) 
 }
 
 /// A value near its expiry is invalidated, and would get the whole retention on top of its lifetime.
+// shows: hazard H10
 pub async fn invalidation_does_not_extend_the_value_ttl<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -89,6 +93,7 @@ pub async fn invalidated_value_is_stale<B: Backend>(backend: &B) {
 }
 
 /// A permission was revoked, and a fail-safe keeps serving the old one: `Clear(hard)` of several libraries does that.
+// shows: hazard D20
 pub async fn purged_value_is_never_served<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("secret").await;
@@ -102,6 +107,7 @@ pub async fn purged_value_is_never_served<B: Backend>(backend: &B) {
 }
 
 /// An invalidation without retention leaves no value, also for a reader whose clock is behind the store's.
+// shows: hazard D20
 pub async fn value_with_zero_retention_expires_at_once<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;
@@ -143,6 +149,7 @@ pub async fn expired_value_grants_a_new_lease<B: Backend>(backend: &B) {
 }
 
 /// The absence of a row is a value like any other.
+// shows: hazard H11
 pub async fn absent_row_is_stored_as_absence<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
@@ -155,6 +162,7 @@ pub async fn absent_row_is_stored_as_absence<B: Backend>(backend: &B) {
 }
 
 /// Lives of whole seconds turn a ttl of 300 ms into none at all.
+// shows: hazard H6, spec/cache.md
 pub async fn ttl_is_exact_to_the_millisecond<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;

@@ -11,6 +11,7 @@ fn other_schema() -> Lease {
 }
 
 /// During a rolling upgrade two programs overwrite each other's values, and each finds only what it cannot read.
+// shows: hazard D23
 pub async fn programs_with_two_schemas_keep_each_others_entries<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let grant = cache.grant().await;
@@ -26,6 +27,7 @@ pub async fn programs_with_two_schemas_keep_each_others_entries<B: Backend>(back
 }
 
 /// The lease of one program expires, the other one takes the entry over, and the first stores bytes under the wrong schema.
+// shows: hazard D23
 pub async fn fill_under_another_schema_is_rejected<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;
@@ -36,6 +38,7 @@ pub async fn fill_under_another_schema_is_rejected<B: Backend>(backend: &B) {
 }
 
 /// A newer program's entry cannot be read here; it is neither overwritten nor left standing by an invalidation.
+// shows: hazard D23
 pub async fn entry_of_a_newer_format_is_only_invalidated<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("v1").await;

@@ -9,6 +9,7 @@ fn versioned(grant: Grant, version: u64) -> Fill {
 }
 
 /// Invalidated at a version, a key is loaded from a database that does not have that version yet.
+// shows: hazard H14, hazard D7, cache::Cache::invalidate_at
 pub async fn fill_below_the_version_floor_is_rejected<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("old").await;
@@ -20,6 +21,7 @@ pub async fn fill_below_the_version_floor_is_rejected<B: Backend>(backend: &B) {
 }
 
 /// Invalidations arrive out of order; an older one must not lower the floor.
+// shows: cache::Cache::invalidate_at
 pub async fn version_floor_only_rises<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("old").await;
@@ -32,6 +34,7 @@ pub async fn version_floor_only_rises<B: Backend>(backend: &B) {
 }
 
 /// A later loader reads a slower replica, and puts an older row in the place of a newer one.
+// shows: hazard D7
 pub async fn stored_version_raises_the_floor<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let first = cache.grant().await;
@@ -82,6 +85,7 @@ async fn primary_is_read_for_the_lag<B: Backend>(cache: &Player<'_, B>) {
 
 /// The entry was evicted together with what it knew of the last invalidation; the next loader asks a replica that lags, and
 /// the row of yesterday is cached for a full ttl. A load of the primary in between does not change what the replica has.
+// shows: hazard H14, hazard BC1, cache::Cache::invalidate_at
 pub async fn created_entry_requires_a_primary_read<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     primary_is_read_for_the_lag(&cache).await;
@@ -94,6 +98,7 @@ pub async fn created_entry_requires_a_primary_read<B: Backend>(backend: &B) {
 
 /// A key is invalidated, and loaded from a replica that does not have the write yet. A version protects neither against an absent
 /// row, which has none, nor against a later write without one; and the writer may know nothing of replicas.
+// shows: hazard H14, hazard BC1, cache::CacheBuilder::reads_replicas
 pub async fn invalidation_requires_primary_read_for_replica_lag<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     for (lag_ms_max, floor) in [(LAG_MS, None), (LAG_MS, Some(5)), (0, Some(6)), (0, None)] {
@@ -103,6 +108,7 @@ pub async fn invalidation_requires_primary_read_for_replica_lag<B: Backend>(back
 }
 
 /// Programs that read no replicas keep an entry alive without a record of its invalidations, and one that reads them joins.
+// shows: hazard BC1, cache::CacheBuilder::reads_replicas
 pub async fn entry_of_primary_readers_requires_a_primary_read<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.load("old").await;
@@ -112,6 +118,7 @@ pub async fn entry_of_primary_readers_requires_a_primary_read<B: Backend>(backen
 }
 
 /// Two programs read replicas that lag differently: what is enough for one is not for the other.
+// shows: hazard BC1
 pub async fn each_lag_counts_from_the_invalidation<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     primary_is_read_for_the_lag(&cache).await;

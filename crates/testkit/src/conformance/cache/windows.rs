@@ -11,6 +11,7 @@ use evenkeel_protocol::cache::steps::{Begun, Ended, Filled, Lease, Leased, Renew
 const OPEN: Begun = Begun::Open { remaining_ms: WINDOW_MS };
 
 /// A reader loads between the writer's statement and its commit, and caches the row as it was.
+// shows: C2, hazard D6
 pub async fn open_window_grants_no_lease<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writer = Token::random();
@@ -27,6 +28,7 @@ pub async fn open_window_grants_no_lease<B: Backend>(backend: &B) {
 }
 
 /// A load is running when the window opens.
+// shows: hazard D6
 pub async fn window_rejects_fill_from_earlier_load<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let slow = cache.grant().await;
@@ -47,6 +49,7 @@ pub async fn window_creates_a_missing_entry<B: Backend>(backend: &B) {
 }
 
 /// The reply is lost and the writer asks again: with two windows it would end one and be locked out by the other.
+// shows: spec/cache.md
 pub async fn repeated_begin_opens_one_window<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let begin = opening(Token::random());
@@ -100,6 +103,7 @@ pub async fn renewed_window_stays_open<B: Backend>(backend: &B) {
 }
 
 /// A window expired while its writer was stopped, a reader has stored the older value, and the writer renews and commits.
+// shows: hazard H4
 pub async fn expired_window_cannot_be_renewed<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writer = Token::random();
@@ -115,6 +119,7 @@ pub async fn expired_window_cannot_be_renewed<B: Backend>(backend: &B) {
 
 /// A writer dies in its window. Its transaction may still commit, long after the window has expired, and no message reports
 /// that.
+// shows: hazard D5
 pub async fn value_after_expired_window_gets_short_ttl<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     cache.begin(Token::random()).await;
@@ -135,6 +140,7 @@ pub async fn value_after_expired_window_gets_short_ttl<B: Backend>(backend: &B) 
 }
 
 /// A late writer finds its window expired and ends it: values stored meanwhile must not stay.
+// shows: hazard D8
 pub async fn end_of_expired_window_invalidates_later_value<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writer = Token::random();
@@ -151,6 +157,7 @@ pub async fn end_of_expired_window_invalidates_later_value<B: Backend>(backend: 
 
 /// The reply to the end of a window is lost. The repeat cannot know whether the first call still found the window, and a
 /// writer that gets the reply `Closed` for an expired window rules out a stale read that did happen.
+// shows: hazard D8, spec/cache.md
 pub async fn repeated_end_never_reports_an_open_window<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let [in_time, late] = [Token::random(), Token::random()];
@@ -167,6 +174,7 @@ pub async fn repeated_end_never_reports_an_open_window<B: Backend>(backend: &B) 
 }
 
 /// The entry was evicted inside the window (the one case in which a window does not hold): the writer gets an error.
+// shows: cache::WriteWindow::renew
 pub async fn end_of_evicted_window_reports_expiry<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let writer = Token::random();
@@ -190,6 +198,7 @@ pub async fn window_does_not_extend_stale_retention<B: Backend>(backend: &B) {
 
 /// A writer dies, and its transaction commits at the last moment: nothing invalidates its row, and the next loader asks a replica that
 /// does not have it yet.
+// shows: hazard BC1
 pub async fn expired_window_requires_primary_read_for_replica_lag<B: Backend>(backend: &B) {
     let cache = Player::new(backend);
     let with_replicas = || Lease { lag_ms_max: LAG_MS, ..asked(Why::Miss) };

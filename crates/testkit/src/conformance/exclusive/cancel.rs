@@ -27,6 +27,7 @@ async fn polled<F: Future>(future: F, polls: usize) -> Option<F::Output> {
 }
 
 /// (L6) `timeout(lock.acquire())`, dropped after the command had reached the server, left the lock behind until its ttl.
+// shows: K5, KR1, KA1, hazard L6, lock::LockBuilder::acquire, lock::ExclusiveLocks::acquire
 pub async fn dropped_acquire_leaves_nothing(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let terms = terms(LONG);
@@ -43,6 +44,7 @@ pub async fn dropped_acquire_leaves_nothing(fleet: &impl Fleet, name: &str) -> R
 }
 
 /// The same while another holder has it. On a running clock an acquisition polls as often as it likes, so the polls are few.
+// shows: K5, KA1, lock::LockBuilder::acquire, lock::ExclusiveLocks::acquire
 pub async fn dropped_waiting_acquire_leaves_nothing(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let terms = terms(LONG).wait(Wait::Forever);
@@ -62,6 +64,8 @@ pub async fn dropped_waiting_acquire_leaves_nothing(fleet: &impl Fleet, name: &s
 }
 
 /// The library completes a dropped release.
+// shows: K5, KR1, lock::ExclusiveLocks, lock::Guard::release, lock::ExclusiveGuard::release, lock::Permits::release
+// shows: lock::AdvisoryGuard::release
 pub async fn dropped_release_completes(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     for polls in 0.. {

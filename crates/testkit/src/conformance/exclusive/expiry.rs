@@ -21,6 +21,8 @@ async fn overtaken(
 }
 
 /// (L2, L3) A holder was paused beyond its lease: it detects that when it runs again, before it continues, and permanently.
+// shows: KR1, KA1, hazard L16, lock::ExclusiveLocks, lock::Guard::run, lock::Permits::run, lock::ExclusiveGuard::run
+// shows: lock::AdvisoryGuard::run, lock::AdvisoryLocks, lock::AdvisoryLocks::acquire, lock::AdvisoryLocks::try_acquire
 pub async fn holder_detects_its_expired_lease(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
@@ -44,6 +46,7 @@ pub async fn holder_detects_its_expired_lease(fleet: &impl Fleet, name: &str) ->
 }
 
 /// (the recipe without a check of the owner) The release of a holder that came too late freed the lock of the next one.
+// shows: KR1, KA1
 pub async fn late_release_does_not_free_the_next_holder(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let third = fleet.running().await?;
@@ -55,6 +58,7 @@ pub async fn late_release_does_not_free_the_next_holder(fleet: &impl Fleet, name
 }
 
 /// (L1, L2) A late renewal gave an unheld lock a holder again.
+// shows: KR1, lock::RowLocks
 pub async fn late_renewal_does_not_revive_a_lost_lock(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let (early, late) = overtaken(fleet, &*one, &*two, name).await?;
@@ -71,6 +75,7 @@ pub async fn late_renewal_does_not_revive_a_lost_lock(fleet: &impl Fleet, name: 
 
 /// The server ended the holder's connection. A lease outlives it; a lock that the connection held is gone, and its holder detects
 /// that.
+// shows: KR1, KA1, lock::AdvisoryLocks, lock::AdvisoryLocks::acquire, lock::AdvisoryLocks::try_acquire
 pub async fn killed_connection_ends_only_connection_locks(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let guard = take(&*one, name, LONG).await?;
@@ -95,6 +100,7 @@ pub async fn killed_connection_ends_only_connection_locks(fleet: &impl Fleet, na
 }
 
 /// (L7) A guard that was dropped outside of the runtime panicked or blocked, because its drop had to send a command.
+// shows: KR1, lock::ExclusiveLocks
 pub async fn guard_drop_needs_no_runtime(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let guard = take(&*one, name, LONG).await?;

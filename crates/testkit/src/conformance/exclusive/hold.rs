@@ -11,6 +11,8 @@ use tokio::task::JoinSet;
 const TASKS: u32 = 6;
 
 /// No holder runs between another one's read and write.
+// shows: KR1, KA1, hazard L16, lock::ExclusiveLocks, lock::AdvisoryLocks, lock::AdvisoryLocks::acquire
+// shows: lock::AdvisoryLocks::try_acquire, lock::RowLocks
 pub async fn one_holder_at_a_time(fleet: &impl Fleet, name: &'static str) -> Result<()> {
     let processes: Vec<Arc<dyn ExclusiveLocks>> =
         vec![Arc::from(fleet.running().await?), Arc::from(fleet.running().await?)];
@@ -40,6 +42,8 @@ pub async fn one_holder_at_a_time(fleet: &impl Fleet, name: &'static str) -> Res
 }
 
 /// A caller that does not wait gets an error at once, and one that waits gets it after its wait.
+// shows: KR1, hazard BL5, lock::LockBuilder::acquire, lock::LockBuilder::try_acquire, lock::ExclusiveLocks::try_acquire
+// shows: lock::AdvisoryLocks, lock::AdvisoryLocks::acquire, lock::AdvisoryLocks::try_acquire
 pub async fn held_lock_is_rejected_with_its_remaining_time(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let guard = one.try_acquire(name, &terms(LONG)).await?.context("it is free")?;
@@ -65,6 +69,7 @@ async fn run_under(guard: &dyn ExclusiveGuard) -> Result<u32, Lost> {
 }
 
 /// (L5) A fence that does not rise excludes no earlier holder; a backend without fences says so.
+// shows: KR1, lock::AdvisoryLocks, lock::RowLocks
 pub async fn fences_rise_if_supported(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let mut last = None;
@@ -80,6 +85,7 @@ pub async fn fences_rise_if_supported(fleet: &impl Fleet, name: &str) -> Result<
 }
 
 /// (L10) A waiter slept through the release, until the lease would have ended.
+// shows: KR1, KA1
 pub async fn release_wakes_the_waiter(fleet: &impl Fleet, name: &'static str) -> Result<()> {
     let (one, two) = (fleet.running().await?, fleet.running().await?);
     let guard = take(&*one, name, LONG).await?;
@@ -106,6 +112,7 @@ async fn pass_through(locks: Box<dyn ExclusiveLocks>, name: &str) -> Result<()> 
 }
 
 /// (L2) A lease is kept for as long as its holder lives.
+// shows: KR1
 pub async fn guard_is_renewed_while_held(fleet: &impl Fleet, name: &str) -> Result<()> {
     let (one, two) = (fleet.paused().await?, fleet.running().await?);
     let ttl = SHORT * 6;

@@ -15,6 +15,7 @@ async fn load(rig: &Rig, from: u64, until: u64) -> Result<Loaded> {
 }
 
 /// (I5) Each number of a range is handed out once, and the range does not begin again.
+// shows: I5
 pub async fn range_is_handed_out_until_it_is_used_up(rig: &Rig) -> Result<()> {
     assert_eq!(take(rig, 5, 0).await?, None);
     assert_eq!(load(rig, 1, 11).await?, Loaded::Taken(1..4));
@@ -29,6 +30,7 @@ pub async fn range_is_handed_out_until_it_is_used_up(rig: &Rig) -> Result<()> {
 }
 
 /// (I5) A range that begins below the witness was used before the database was restored.
+// shows: I5, hazard GI15
 pub async fn range_below_the_witness_is_refused(rig: &Rig) -> Result<()> {
     let raise = async |from, until| rig.witnesses.run(&rig.sequence, &Raise { from, until }).await;
     assert_eq!(raise(1, 101).await?, Ok(()));

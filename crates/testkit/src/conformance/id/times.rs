@@ -39,6 +39,7 @@ pub async fn new_owner_begins_above_all_reserved_time(rig: &Rig) -> Result<()> {
 }
 
 /// (I1) The same when the server's clock was set back, by whatever, while nobody extended.
+// shows: hazard GI2
 pub async fn new_owner_begins_above_time_reserved_before_a_clock_step(rig: &Rig) -> Result<()> {
     rig.acquire(1).await?;
     let reserved = rig.keep(1, 0, 10).await?.until_ms;
@@ -51,6 +52,7 @@ pub async fn new_owner_begins_above_time_reserved_before_a_clock_step(rig: &Rig)
 
 /// (I1) A server that has forgotten all of the scope, or all since some time, has forgotten at most `ahead` beyond its own time: so much, and the
 /// margin by which its clock may be behind, is left out by each new owner.
+// shows: hazard GI4
 pub async fn new_owner_begins_above_time_that_was_forgotten(rig: &Rig) -> Result<()> {
     let forgotten = rig.acquire(1).await?;
     let lost = rig.scopes.scope("a-scope-that-the-server-has-lost")?;
@@ -65,6 +67,7 @@ pub async fn new_owner_begins_above_time_that_was_forgotten(rig: &Rig) -> Result
 }
 
 /// (I3) A clock that is set back neither stops the ids for as long nor takes reserved time away.
+// shows: hazard GI1
 pub async fn clock_set_back_does_not_stop_reservations(rig: &Rig) -> Result<()> {
     rig.acquire(1).await?;
     let before = rig.keep(1, 0, 10).await?;
@@ -98,6 +101,7 @@ pub async fn reserved_time_only_grows(rig: &Rig) -> Result<()> {
 
 /// A mistaken time would stay reserved: if the clocks are an hour apart, nothing is reserved. A lost lease is reported first, so that a process
 /// that was paused for long leases another worker id.
+// shows: hazard GI8
 pub async fn clocks_an_hour_apart_reserve_nothing(rig: &Rig) -> Result<()> {
     let now = rig.time.now();
     for own_ms in [0, now - HOUR, now + HOUR, u64::MAX >> 16] {

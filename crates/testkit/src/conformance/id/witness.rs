@@ -6,6 +6,7 @@ use evenkeel_protocol::id::steps::{Below, Raise};
 use evenkeel_protocol::id::witness::NUMBER_MAX;
 
 /// (I4) A block below one that was used is refused, also one that is partly below, and a repeat.
+// shows: I4
 pub async fn witness_refuses_blocks_below_a_used_one(rig: &Rig) -> Result<()> {
     let raise = async |from, until| rig.witnesses.run(&rig.sequence, &Raise { from, until }).await;
     assert_eq!(raise(1, 101).await?, Ok(()));
@@ -20,6 +21,7 @@ pub async fn witness_refuses_blocks_below_a_used_one(rig: &Rig) -> Result<()> {
 }
 
 /// The largest numbers are compared exactly, and sequences are independent of each other.
+// shows: I4
 pub async fn witness_compares_the_largest_numbers(rig: &Rig) -> Result<()> {
     let raise = async |from, until| rig.witnesses.run(&rig.sequence, &Raise { from, until }).await;
     assert_eq!(raise(NUMBER_MAX - 2, NUMBER_MAX - 1).await?, Ok(()));

@@ -7,6 +7,7 @@ use evenkeel_protocol::id::settings::Settings;
 use evenkeel_protocol::id::steps::{Acquire, Call, Extend, Refused, Release};
 
 /// Owners at the same time have different worker ids, as many as the layout has; the next one waits for the first lease that ends.
+// shows: hazard GI3
 pub async fn worker_ids_are_distinct_and_bounded(rig: &Rig) -> Result<()> {
     for number in 0..4 {
         assert_eq!(rig.acquire(number).await?.worker, u16::from(number));
@@ -29,6 +30,7 @@ pub async fn repeated_acquisition_returns_the_same_worker_id(rig: &Rig) -> Resul
 }
 
 /// An owner that does not answer loses its worker id after the lease, not before.
+// shows: hazard GI3
 pub async fn lease_counts_from_its_last_extension(rig: &Rig) -> Result<()> {
     for number in 0..4 {
         rig.acquire(number).await?;
@@ -44,6 +46,7 @@ pub async fn lease_counts_from_its_last_extension(rig: &Rig) -> Result<()> {
 }
 
 /// (I1) A superseded owner that extended would issue next to its successor.
+// shows: hazard GI5
 pub async fn extension_requires_the_owner(rig: &Rig) -> Result<()> {
     rig.acquire(1).await?;
     rig.time.advance(SETTINGS.lease_ms).await?;
@@ -55,6 +58,7 @@ pub async fn extension_requires_the_owner(rig: &Rig) -> Result<()> {
 }
 
 /// (I1) A promoted replica has forgotten the successor of an owner, and has the owner with a lease that is over: that owner must not go on.
+// shows: hazard GI5
 pub async fn extension_requires_a_lease(rig: &Rig) -> Result<()> {
     rig.acquire(1).await?;
     rig.time.advance(SETTINGS.lease_ms - 1).await?;
@@ -67,6 +71,7 @@ pub async fn extension_requires_a_lease(rig: &Rig) -> Result<()> {
 }
 
 /// A worker id that was released is free at once, and its owner extends no more: such an extension may have been under way.
+// shows: hazard GI6
 pub async fn released_owner_never_extends(rig: &Rig) -> Result<()> {
     rig.acquire(1).await?;
     let reserved = rig.extend(1, 0).await?;
@@ -82,6 +87,7 @@ pub async fn released_owner_never_extends(rig: &Rig) -> Result<()> {
 }
 
 /// Two programs with different settings must not disagree: with a shorter reserved time one would begin within a lost range of the other.
+// shows: hazard GI7
 pub async fn different_settings_are_rejected(rig: &Rig) -> Result<()> {
     rig.acquire(1).await?;
     let stored = SETTINGS.to_string();

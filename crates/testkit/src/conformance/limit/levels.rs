@@ -13,6 +13,7 @@ fn wide() -> Level {
 }
 
 /// The tokens of the other levels stay, whichever level refuses.
+// shows: M2, hazard LI2, limit::Limit
 pub async fn refused_call_takes_tokens_of_no_level(rig: &Rig) -> Result<()> {
     let subject = rig.subject();
     let ask = async |levels: Vec<Level>, tokens: u32| {
@@ -38,6 +39,7 @@ pub async fn refused_call_takes_tokens_of_no_level(rig: &Rig) -> Result<()> {
 }
 
 /// Its time is the one after which the call would be admitted.
+// shows: M4
 pub async fn refusal_names_the_level_with_the_longest_wait(rig: &Rig) -> Result<()> {
     let quotas = [rate(1, 1_000, 1), rate(1, 5_000, 1), rate(1, 3_000, 1)];
     assert!(!rig.debit(&quotas, 1, 0).await?.is_refused());
@@ -51,6 +53,7 @@ pub async fn refusal_names_the_level_with_the_longest_wait(rig: &Rig) -> Result<
 
 /// A call that waits for one level uses the others when it runs. If they were debited when it asked, their tokens would be refilled until then, and be
 /// admitted again at the same time.
+// shows: M2, hazard LI3, limit::Limit::acquire
 pub async fn levels_are_debited_for_the_time_of_execution(rig: &Rig) -> Result<()> {
     let (shared, own) = (rate(10, 1_000, 2), rate(1, 1_000, 1));
     for wait_ms in [0, 1_000] {
@@ -73,6 +76,7 @@ pub async fn levels_are_debited_for_the_time_of_execution(rig: &Rig) -> Result<(
 }
 
 /// The bucket of a key belongs to its tenant.
+// shows: M2
 pub async fn subjects_nest(rig: &Rig) -> Result<()> {
     let (tenant, key) = (rate(100, 1_000, 100), rate(1, 60_000, 1));
     let ask = async |first: &str, second: &str| {

@@ -4,6 +4,7 @@ use super::rig::{Rig, rate, window};
 use anyhow::{Result, ensure};
 
 /// A program with a new rate finds the tokens that were taken under the old one.
+// shows: M1, hazard LI7
 pub async fn changed_rate_keeps_the_debt_in_tokens(rig: &Rig) -> Result<()> {
     let (fast, slow) = (rate(100, 1_000, 10), rate(1, 60_000, 10));
     rig.take(fast, 10).await?;
@@ -19,6 +20,7 @@ pub async fn changed_rate_keeps_the_debt_in_tokens(rig: &Rig) -> Result<()> {
 }
 
 /// The slots of another length are put together.
+// shows: M1, hazard LI7
 pub async fn changed_window_keeps_its_tokens(rig: &Rig) -> Result<()> {
     let (short, long) = (window(5, 1_000), window(5, 10_000));
     rig.take(short, 5).await?;

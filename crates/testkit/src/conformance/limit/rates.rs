@@ -6,6 +6,7 @@ use evenkeel::limit::{LimitError, Quota};
 use evenkeel_protocol::limit::quota::WAIT_MS_MAX;
 
 /// A third of a second is not a whole number of milliseconds: the time is rounded up, the bucket is not rounded.
+// shows: M1
 pub async fn burst_is_admitted_at_once_and_then_the_rate(rig: &Rig) -> Result<()> {
     let quota = rate(3, 1_000, 5);
     for left in (0..5).rev() {
@@ -20,6 +21,7 @@ pub async fn burst_is_admitted_at_once_and_then_the_rate(rig: &Rig) -> Result<()
 }
 
 /// Rounded to whole microseconds or milliseconds for each token, three a second become fewer.
+// shows: M1, hazard LI1
 pub async fn rate_loses_no_token_to_rounding(rig: &Rig) -> Result<()> {
     let quota = rate(3, 1_000, 5);
     rig.take(quota, 5).await?;
@@ -33,6 +35,7 @@ pub async fn rate_loses_no_token_to_rounding(rig: &Rig) -> Result<()> {
 }
 
 /// A bucket does not become fuller than full.
+// shows: M1
 pub async fn pause_refills_no_more_than_the_burst(rig: &Rig) -> Result<()> {
     let quota = rate(10, 1_000, 4);
     rig.take(quota, 3).await?;
@@ -43,6 +46,7 @@ pub async fn pause_refills_no_more_than_the_burst(rig: &Rig) -> Result<()> {
 }
 
 /// A refused call for many tokens takes none: one for fewer is admitted.
+// shows: M2
 pub async fn call_of_many_tokens_gets_all_or_none(rig: &Rig) -> Result<()> {
     let quota = rate(10, 1_000, 10);
     assert_eq!(rig.take(quota, 7).await?, 3);
@@ -54,6 +58,7 @@ pub async fn call_of_many_tokens_gets_all_or_none(rig: &Rig) -> Result<()> {
 }
 
 /// More than one token a millisecond.
+// shows: M1
 pub async fn fast_rate_refills_many_tokens_a_millisecond(rig: &Rig) -> Result<()> {
     let quota = rate(2_500, 1_000, 100);
     rig.take(quota, 100).await?;

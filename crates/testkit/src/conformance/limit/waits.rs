@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use evenkeel_protocol::limit::steps::Debited;
 
 /// Each place is a token's time after the one before; a call that does not wait gets none in front of them.
+// shows: M4, hazard LI10, limit::Limit::acquire, limit::Limit::acquire_n
 pub async fn reservations_are_served_in_their_order(rig: &Rig) -> Result<()> {
     let quota = rate(1, 1_000, 1);
     for wait_ms in [0, 1_000, 2_000, 3_000] {
@@ -18,6 +19,7 @@ pub async fn reservations_are_served_in_their_order(rig: &Rig) -> Result<()> {
 }
 
 /// A caller that does not wait long enough leaves its place to the next one.
+// shows: M2
 pub async fn refused_reservation_takes_no_tokens(rig: &Rig) -> Result<()> {
     let quota = rate(1, 1_000, 1);
     rig.take(quota, 1).await?;
@@ -32,6 +34,7 @@ pub async fn refused_reservation_takes_no_tokens(rig: &Rig) -> Result<()> {
 }
 
 /// The place of a reservation is a slot in the future: later calls follow it, or are refused.
+// shows: M4, hazard LI14
 pub async fn reservation_in_a_window_is_not_overtaken(rig: &Rig) -> Result<()> {
     let quota = window(2, 1_000);
     rig.time.advance(100 - rig.time.now() % 100).await?;

@@ -9,6 +9,7 @@ async fn align(rig: &Rig) -> Result<()> {
 }
 
 /// An interval of ten slots touches eleven: tokens at the end of the oldest of them count.
+// shows: M1, hazard LI6
 pub async fn interval_between_slots_admits_no_more_than_the_window(rig: &Rig) -> Result<()> {
     let quota = window(10, 1_000);
     align(rig).await?;
@@ -22,6 +23,7 @@ pub async fn interval_between_slots_admits_no_more_than_the_window(rig: &Rig) ->
 }
 
 /// The tokens of a slot return when the window has passed it.
+// shows: M1
 pub async fn window_admits_again_after_eleven_slots(rig: &Rig) -> Result<()> {
     let quota = window(10, 1_000);
     align(rig).await?;
@@ -37,6 +39,7 @@ pub async fn window_admits_again_after_eleven_slots(rig: &Rig) -> Result<()> {
 }
 
 /// Tokens of different slots return one after another.
+// shows: M1
 pub async fn window_counts_each_slot_by_itself(rig: &Rig) -> Result<()> {
     let quota = window(10, 1_000);
     align(rig).await?;

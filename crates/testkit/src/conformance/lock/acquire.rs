@@ -18,6 +18,7 @@ pub async fn free_lock_is_granted_once<L: LockSteps>(rig: &Rig<L>) -> Result<()>
 }
 
 /// (L6) The reply was lost: the caller asks again and must get its own lock, not wait for itself.
+// shows: hazard L6, spec/lock.md
 pub async fn repeated_call_returns_the_same_reply<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let ann = Party::new(1);
     let fence = rig.take(ann).await?;
@@ -28,6 +29,7 @@ pub async fn repeated_call_returns_the_same_reply<L: LockSteps>(rig: &Rig<L>) ->
 }
 
 /// (L5) A fence that does not rise excludes no earlier holder.
+// shows: K2
 pub async fn fences_rise_within_one_millisecond<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let mut last = Fence(0);
     for number in 1..=5 {
@@ -41,6 +43,7 @@ pub async fn fences_rise_within_one_millisecond<L: LockSteps>(rig: &Rig<L>) -> R
 }
 
 /// (L5) A counter begins at one again after a flush or a failover to an empty server, and a zombie passes.
+// shows: K2
 pub async fn fence_is_at_least_the_server_time<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let fence = rig.take(Party::new(1)).await?;
     assert!(fence.0 >= rig.time.now() * 1_000, "{fence}");
@@ -48,6 +51,7 @@ pub async fn fence_is_at_least_the_server_time<L: LockSteps>(rig: &Rig<L>) -> Re
 }
 
 /// (L5) The new server's clock is behind: the fence that SQL has seen is the floor.
+// shows: K2
 pub async fn new_fence_exceeds_the_fence_seen_by_sql<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let seen = (rig.time.now() + 3_600_000) * 1_000;
     let fence = rig.take_with(&Acquire { fence_floor: seen, ..Party::new(1).call() }).await?;
@@ -70,6 +74,7 @@ pub async fn expired_lock_is_free<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
 }
 
 /// (Consul's lock-delay) It is unknown what a holder with an expired lease is still doing.
+// shows: hazard L12, spec/lock.md
 pub async fn expired_lease_starts_the_lock_delay<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     rig.take_with(&Acquire { cooling_ms: 5_000, ..ann.call() }).await?;
@@ -82,6 +87,7 @@ pub async fn expired_lease_starts_the_lock_delay<L: LockSteps>(rig: &Rig<L>) -> 
 }
 
 /// A server clock that was set back by an hour would keep a dead holder's lock from all others for an hour.
+// shows: KR1
 pub async fn clock_set_back_does_not_extend_a_lease<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     rig.take(ann).await?;
@@ -93,6 +99,7 @@ pub async fn clock_set_back_does_not_extend_a_lease<L: LockSteps>(rig: &Rig<L>) 
 }
 
 /// Invalid requests are rejected before anything is sent.
+// shows: lock::LockBuilder::acquire, lock::LockBuilder::try_acquire, lock::ExclusiveLocks::try_acquire
 pub async fn invalid_arguments_are_rejected<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let call = Party::new(1).call();
     for wrong in [

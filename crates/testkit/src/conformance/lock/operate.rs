@@ -6,6 +6,7 @@ use evenkeel::lock::Fence;
 use evenkeel_protocol::lock::steps::{Acquire, Holder, LockSteps, Released, Renewed};
 
 /// SQL has seen a fence that Redis lost: the holder's fence is raised above it, once.
+// shows: K2
 pub async fn raise_lifts_a_fence_that_fell_behind<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let ann = Party::new(1);
     let fence = rig.take(ann).await?;
@@ -20,6 +21,7 @@ pub async fn raise_lifts_a_fence_that_fell_behind<L: LockSteps>(rig: &Rig<L>) ->
 }
 
 /// A zombie that raised its fence would exclude the current holder.
+// shows: K2, KR1
 pub async fn raise_requires_the_owner<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     rig.take(ann).await?;
@@ -32,6 +34,7 @@ pub async fn raise_requires_the_owner<L: LockSteps>(rig: &Rig<L>) -> Result<()> 
 }
 
 /// `inspect` returns the holder, its metadata, and its remaining time.
+// shows: lock::LockBuilder::inspect, lock::LockBuilder::break_lock, lock::Keel::locks_held
 pub async fn inspect_returns_the_holder<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     assert_eq!(rig.locks.inspect(&rig.name).await?, None);
     let ann = Party::new(1);
@@ -57,6 +60,7 @@ pub async fn inspect_returns_the_holder<L: LockSteps>(rig: &Rig<L>) -> Result<()
 }
 
 /// An operator breaks the lock of the holder that was seen, and not that of the next one.
+// shows: lock::LockBuilder::inspect, lock::LockBuilder::break_lock, lock::Keel::locks_held
 pub async fn break_affects_only_the_inspected_holder<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     let seen = rig.take(ann).await?;

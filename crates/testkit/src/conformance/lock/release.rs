@@ -7,6 +7,7 @@ use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Rele
 const NO_WAITERS: Released = Released::Released { others_waiting: 0 };
 
 /// A repeated release finds no lock, and reports that.
+// shows: K5, hazard L13, spec/lock.md
 pub async fn repeated_release_finds_nothing<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let ann = Party::new(1);
     rig.take(ann).await?;
@@ -18,6 +19,7 @@ pub async fn repeated_release_finds_nothing<L: LockSteps>(rig: &Rig<L>) -> Resul
 }
 
 /// A holder stopped past its lease deleted the lock of the next one (the classical recipe without a check of the owner).
+// shows: KR1
 pub async fn late_release_does_not_free_the_next_holder<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     rig.take(ann).await?;
@@ -29,6 +31,7 @@ pub async fn late_release_does_not_free_the_next_holder<L: LockSteps>(rig: &Rig<
 }
 
 /// The release of a holder that came too late must not end the time in which it is waited for.
+// shows: hazard L12, spec/lock.md
 pub async fn late_release_does_not_end_the_lock_delay<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let ann = Party::new(1);
     rig.take_with(&Acquire { cooling_ms: 5_000, ..ann.call() }).await?;
@@ -39,6 +42,7 @@ pub async fn late_release_does_not_end_the_lock_delay<L: LockSteps>(rig: &Rig<L>
 }
 
 /// A release, unlike an expiry, says that its holder has stopped.
+// shows: spec/lock.md
 pub async fn release_starts_no_lock_delay<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let ann = Party::new(1);
     rig.take_with(&Acquire { cooling_ms: 5_000, ..ann.call() }).await?;
@@ -48,6 +52,7 @@ pub async fn release_starts_no_lock_delay<L: LockSteps>(rig: &Rig<L>) -> Result<
 }
 
 /// A busy process acquired the lock repeatedly, before the notified waiters ran.
+// shows: K6, spec/lock.md
 pub async fn releasing_process_yields_to_waiters<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     rig.take(ann).await?;
@@ -62,6 +67,7 @@ pub async fn releasing_process_yields_to_waiters<L: LockSteps>(rig: &Rig<L>) -> 
 }
 
 /// No caller waits for a waiter that does not come.
+// shows: hazard L11, spec/lock.md
 pub async fn reserved_turn_expires<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     rig.take(ann).await?;
@@ -75,6 +81,7 @@ pub async fn reserved_turn_expires<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
 
 /// The longest waiter is called once. A process that died while it waited, or waits no more, would be called at every
 /// release, and the others would have to poll.
+// shows: K6
 pub async fn called_waiter_that_stays_away_is_not_counted<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let (ann, bob, eve, dan) = (Party::new(1), Party::new(2), Party::new(3), Party::new(4));
     rig.take(ann).await?;
@@ -89,6 +96,7 @@ pub async fn called_waiter_that_stays_away_is_not_counted<L: LockSteps>(rig: &Ri
 }
 
 /// Without waiters the lock is free at once, for every process.
+// shows: spec/lock.md
 pub async fn release_without_waiters_frees_the_lock_for_all<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     rig.take(ann).await?;
@@ -99,6 +107,7 @@ pub async fn release_without_waiters_frees_the_lock_for_all<L: LockSteps>(rig: &
 }
 
 /// A process that died while it waited counts as a waiter for two seconds.
+// shows: hazard L11
 pub async fn silent_waiter_is_forgotten<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     rig.take(ann).await?;

@@ -17,6 +17,7 @@ pub async fn renewed_lease_counts_from_the_renewal<L: LockSteps>(rig: &Rig<L>) -
 }
 
 /// (L2) A renewal without a check of the owner extended another holder's lock.
+// shows: K4, KR1, hazard L2
 pub async fn renewal_requires_the_owner<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let (ann, bob) = (Party::new(1), Party::new(2));
     rig.take(ann).await?;
@@ -29,6 +30,7 @@ pub async fn renewal_requires_the_owner<L: LockSteps>(rig: &Rig<L>) -> Result<()
 }
 
 /// (L2) A lease kept in a set came back to life when its dead holder renewed it.
+// shows: K4, hazard L1
 pub async fn renewal_never_creates_a_lock<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let ann = Party::new(1);
     assert_eq!(rig.renew(ann).await?, Renewed::Lost);
@@ -40,6 +42,7 @@ pub async fn renewal_never_creates_a_lock<L: LockSteps>(rig: &Rig<L>) -> Result<
 }
 
 /// While a lock cools its former owner has lost it.
+// shows: K4, KR1, hazard L12, spec/lock.md
 pub async fn renewal_during_the_lock_delay_is_rejected<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let ann = Party::new(1);
     rig.take_with(&Acquire { cooling_ms: 5_000, ..ann.call() }).await?;
@@ -51,6 +54,7 @@ pub async fn renewal_during_the_lock_delay_is_rejected<L: LockSteps>(rig: &Rig<L
 }
 
 /// (L7) A leaked guard was renewed forever.
+// shows: K4
 pub async fn renewals_end_at_max_hold<L: LockSteps>(rig: &Rig<L>) -> Result<()> {
     let ann = Party::new(1);
     rig.take_with(&Acquire { hold_ms_max: Some(50_000), ..ann.call() }).await?;

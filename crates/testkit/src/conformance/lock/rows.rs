@@ -22,6 +22,7 @@ pub struct Rows<DB: Database> {
 
 impl Rows<MySql> {
     /// On the run's MariaDB.
+    // shows: lock::RowLocks
     pub async fn mariadb() -> Result<Self> {
         let (database, now) = (mariadb_database().await?, start());
         let (first, later) = (Arc::clone(&now), Arc::clone(&now));
@@ -45,6 +46,7 @@ impl Rows<MySql> {
 
 impl Rows<Postgres> {
     /// On the run's PostgreSQL, whose time function is hidden by one that returns the time set on its connection.
+    // shows: lock::RowLocks
     pub async fn postgres() -> Result<Self> {
         let (database, now) = (postgres_database().await?, start());
         let (first, later) = (Arc::clone(&now), Arc::clone(&now));

@@ -7,6 +7,7 @@ use evenkeel::lock::Fence;
 use evenkeel_protocol::lock::pool::steps::{Inspect, PermitReply, PermitRequest, Raise};
 
 /// Concurrent readers have one fence, and one signer name: none of them is rejected because of another in SQL.
+// shows: K9
 pub async fn readers_share_a_fence(rig: &Rig) -> Result<()> {
     let (fence, signer) = rig.enter(&reader(1)).await?;
     assert_eq!(signer, owner(1));
@@ -18,6 +19,7 @@ pub async fn readers_share_a_fence(rig: &Rig) -> Result<()> {
 }
 
 /// A writer's fence exceeds those of all readers before it, and theirs exceed the earlier writer's.
+// shows: K9
 pub async fn writer_fence_exceeds_all_earlier_fences(rig: &Rig) -> Result<()> {
     let mut last = Fence(0);
     for number in 1..=3 {
@@ -33,6 +35,7 @@ pub async fn writer_fence_exceeds_all_earlier_fences(rig: &Rig) -> Result<()> {
 }
 
 /// (L5) A fence that does not rise excludes no earlier holder.
+// shows: K9
 pub async fn shared_fences_rise_within_one_millisecond(rig: &Rig) -> Result<()> {
     let (first, _) = rig.enter(&writer(1)).await?;
     rig.leave(1).await?;
@@ -42,6 +45,7 @@ pub async fn shared_fences_rise_within_one_millisecond(rig: &Rig) -> Result<()> 
 }
 
 /// (L5) A counter begins at one again after a flush or a failover to an empty server, and a zombie passes.
+// shows: K9
 pub async fn shared_fence_is_at_least_the_server_time(rig: &Rig) -> Result<()> {
     let (fence, _) = rig.enter(&reader(1)).await?;
     assert!(fence.0 >= rig.time.now() * 1_000, "{fence}");
@@ -49,6 +53,7 @@ pub async fn shared_fence_is_at_least_the_server_time(rig: &Rig) -> Result<()> {
 }
 
 /// (L5) The new server's clock is behind: the fence that SQL has seen is the floor, also for a reader that joins others.
+// shows: K9
 pub async fn shared_fence_exceeds_its_floor(rig: &Rig) -> Result<()> {
     let seen = (rig.time.now() + 3_600_000) * 1_000;
     let (fence, _) = rig.enter(&PermitRequest { fence_floor: seen, ..writer(1) }).await?;
@@ -62,6 +67,7 @@ pub async fn shared_fence_exceeds_its_floor(rig: &Rig) -> Result<()> {
 
 /// SQL has seen a fence that Redis forgot. The first reader raises the shared fence above it; the others take that one: if each
 /// raised it once more, the last would exclude all the others.
+// shows: K9
 pub async fn shared_fence_is_raised_once(rig: &Rig) -> Result<()> {
     let (fence, _) = rig.enter(&reader(1)).await?;
     rig.enter(&reader(2)).await?;
@@ -86,6 +92,7 @@ pub async fn shared_fence_is_raised_once(rig: &Rig) -> Result<()> {
 }
 
 /// A zombie that raised the fence would exclude the current holder.
+// shows: K9
 pub async fn raise_of_a_shared_fence_requires_a_holder(rig: &Rig) -> Result<()> {
     let (old, _) = rig.enter(&reader(1)).await?;
     rig.time.advance(LEASE_MS).await?;

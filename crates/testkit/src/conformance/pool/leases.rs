@@ -19,6 +19,7 @@ pub async fn shared_lease_counts_from_its_renewal(rig: &Rig) -> Result<()> {
 }
 
 /// (L2: a lease kept in a sorted set) A late renewal of a reader restored its expired lease, next to a writer.
+// shows: K7
 pub async fn shared_renewal_requires_a_holder(rig: &Rig) -> Result<()> {
     assert_eq!(rig.renew(1).await?, Renewed::Lost);
     rig.enter(&reader(1)).await?;
@@ -38,6 +39,7 @@ pub async fn shared_renewal_requires_a_holder(rig: &Rig) -> Result<()> {
 }
 
 /// (L7) A leaked guard was renewed forever.
+// shows: K7
 pub async fn shared_lease_ends_at_max_hold(rig: &Rig) -> Result<()> {
     rig.enter(&PermitRequest { hold_ms_max: Some(40_000), ..reader(1) }).await?;
     rig.enter(&PermitRequest { hold_ms_max: Some(5_000), ..reader(2) }).await?;
@@ -52,6 +54,7 @@ pub async fn shared_lease_ends_at_max_hold(rig: &Rig) -> Result<()> {
 }
 
 /// A server clock that was set back by an hour would keep dead readers for an hour.
+// shows: K7
 pub async fn clock_set_back_does_not_extend_a_pool_lease(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     rig.time.set_back(3_600_000).await?;

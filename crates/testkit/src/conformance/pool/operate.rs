@@ -29,6 +29,8 @@ pub async fn inspect_returns_all_holders(rig: &Rig) -> Result<()> {
 }
 
 /// An operator takes permits from the holder that was seen, and not from the others.
+// shows: lock::RwLock::inspect, lock::RwLock::break_holds, lock::Semaphore::inspect, lock::Semaphore::break_holds
+// shows: lock::Keel::rw_locks_known, lock::Keel::semaphores_known
 pub async fn break_removes_only_the_named_holder(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     rig.enter(&reader(2)).await?;
@@ -42,6 +44,8 @@ pub async fn break_removes_only_the_named_holder(rig: &Rig) -> Result<()> {
 }
 
 /// Without a name, all of them; the next fence is above theirs.
+// shows: lock::RwLock::inspect, lock::RwLock::break_holds, lock::Semaphore::inspect, lock::Semaphore::break_holds
+// shows: lock::Keel::rw_locks_known, lock::Keel::semaphores_known
 pub async fn break_without_an_owner_removes_all_holders(rig: &Rig) -> Result<()> {
     let (fence, _) = rig.enter(&reader(1)).await?;
     rig.enter(&reader(2)).await?;

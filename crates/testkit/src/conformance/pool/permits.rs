@@ -8,6 +8,7 @@ use evenkeel_protocol::lock::pool::steps::{Inspect, LEASE_MS_MAX, PERMITS_MAX, P
 use evenkeel_protocol::lock::steps::{FENCE_MAX, METADATA_BYTES_MAX, Released};
 
 /// The next one waits for the first lease that ends.
+// shows: K7
 pub async fn permits_never_exceed_their_number(rig: &Rig) -> Result<()> {
     for number in 1..=3 {
         assert_eq!(rig.sit(&permits(number, 1)).await?, LEASE_MS);
@@ -21,6 +22,7 @@ pub async fn permits_never_exceed_their_number(rig: &Rig) -> Result<()> {
 }
 
 /// All requested permits are granted together. Otherwise two callers, each with half of the permits, would wait for each other.
+// shows: K7
 pub async fn several_permits_are_granted_together(rig: &Rig) -> Result<()> {
     rig.sit(&permits(1, 2)).await?;
     assert_eq!(rig.full_for(&permits(2, 2)).await?, LEASE_MS);
@@ -31,6 +33,7 @@ pub async fn several_permits_are_granted_together(rig: &Rig) -> Result<()> {
 }
 
 /// (A list of tokens) A release pushed a permit back that its caller no longer had: there was one more than before.
+// shows: K7
 pub async fn release_returns_only_its_own_permits(rig: &Rig) -> Result<()> {
     rig.sit(&permits(1, 3)).await?;
     rig.time.advance(LEASE_MS).await?;
@@ -44,6 +47,7 @@ pub async fn release_returns_only_its_own_permits(rig: &Rig) -> Result<()> {
 }
 
 /// Regression: two versions of a program used different numbers of permits, and each granted permits up to its own number.
+// shows: K10, lock::Semaphore::resize
 pub async fn different_number_of_permits_is_rejected(rig: &Rig) -> Result<()> {
     rig.sit(&permits(1, 1)).await?;
     let other = PermitRequest { permits_in_all: PERMITS + 1, ..permits(2, 1) };
@@ -55,6 +59,7 @@ pub async fn different_number_of_permits_is_rejected(rig: &Rig) -> Result<()> {
 }
 
 /// The number changes by an explicit call, and then for all programs.
+// shows: K10, lock::Semaphore::resize
 pub async fn resize_changes_the_number_of_permits(rig: &Rig) -> Result<()> {
     rig.sit(&permits(1, 3)).await?;
     rig.pools.run(&rig.desks, &Resize(2)).await?;
@@ -69,6 +74,8 @@ pub async fn resize_changes_the_number_of_permits(rig: &Rig) -> Result<()> {
 }
 
 /// Invalid requests are rejected before anything is sent.
+// shows: lock::RwBuilder::try_acquire, lock::PermitsBuilder::try_acquire, lock::Semaphore::acquire
+// shows: lock::PermitsBuilder::acquire
 pub async fn invalid_pool_arguments_are_rejected(rig: &Rig) -> Result<()> {
     let call = permits(1, 1);
     for wrong in [

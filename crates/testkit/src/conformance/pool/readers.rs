@@ -7,6 +7,7 @@ use evenkeel_protocol::lock::pool::steps::{PermitReply, Release};
 use evenkeel_protocol::lock::steps::Released;
 
 /// Readers do not wait for each other; a writer waits for all of them.
+// shows: K7
 pub async fn readers_share_and_a_writer_is_exclusive(rig: &Rig) -> Result<()> {
     for number in 1..=3 {
         rig.enter(&reader(number)).await?;
@@ -23,6 +24,7 @@ pub async fn readers_share_and_a_writer_is_exclusive(rig: &Rig) -> Result<()> {
 }
 
 /// A writer excludes readers and other writers.
+// shows: K7
 pub async fn writer_excludes_readers(rig: &Rig) -> Result<()> {
     rig.enter(&writer(1)).await?;
     assert_eq!(rig.shut_for(&reader(2)).await?, LEASE_MS);
@@ -34,6 +36,7 @@ pub async fn writer_excludes_readers(rig: &Rig) -> Result<()> {
 }
 
 /// (Counters without leases) A dead reader was counted forever, and no writer ever entered.
+// shows: K7
 pub async fn dead_reader_is_removed_after_its_lease(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     rig.time.advance(LEASE_MS - 1).await?;
@@ -46,6 +49,7 @@ pub async fn dead_reader_is_removed_after_its_lease(rig: &Rig) -> Result<()> {
 }
 
 /// (One time to live for the whole lock) A reader that renewed kept the dead ones alive with it.
+// shows: K7
 pub async fn each_reader_has_its_own_lease(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     rig.enter(&reader(2)).await?;
@@ -59,6 +63,7 @@ pub async fn each_reader_has_its_own_lease(rig: &Rig) -> Result<()> {
 }
 
 /// (L6) The reply was lost: the caller asks again, and must neither count twice nor wait for itself.
+// shows: K7, spec/lock.md
 pub async fn repeated_acquire_returns_the_same_result(rig: &Rig) -> Result<()> {
     for ask in [reader(1), writer(2)] {
         let (fence, signer) = rig.enter(&ask).await?;

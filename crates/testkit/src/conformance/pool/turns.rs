@@ -8,6 +8,7 @@ use evenkeel_protocol::lock::steps::{Call, Released};
 use std::time::Duration;
 
 /// Overlapping readers starved a writer.
+// shows: K8, spec/lock.md
 pub async fn waiting_writer_blocks_later_readers(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     assert_eq!(rig.shut_for(&waiting(writer(2))).await?, LEASE_MS);
@@ -21,6 +22,7 @@ pub async fn waiting_writer_blocks_later_readers(rig: &Rig) -> Result<()> {
 }
 
 /// A writer that waited for one long reader would keep all others out for as long.
+// shows: K8, spec/lock.md
 pub async fn waiting_writer_lets_readers_pass_after_its_turn(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     let mut passed = Vec::new();
@@ -43,6 +45,7 @@ pub async fn waiting_writer_lets_readers_pass_after_its_turn(rig: &Rig) -> Resul
 }
 
 /// A small request overtook an earlier request for many permits.
+// shows: K8, spec/lock.md
 pub async fn permits_are_granted_in_request_order(rig: &Rig) -> Result<()> {
     rig.sit(&permits(1, 2)).await?;
     rig.full_for(&waiting(permits(2, 3))).await?;
@@ -57,6 +60,7 @@ pub async fn permits_are_granted_in_request_order(rig: &Rig) -> Result<()> {
 }
 
 /// The first waiter to wake gets a permit, as long as there is enough for earlier ones.
+// shows: K8
 pub async fn permits_are_reserved_for_earlier_waiters(rig: &Rig) -> Result<()> {
     rig.sit(&permits(1, 3)).await?;
     for number in 2..=5 {
@@ -74,6 +78,7 @@ pub async fn permits_are_reserved_for_earlier_waiters(rig: &Rig) -> Result<()> {
 }
 
 /// A waiter that gives up leaves the queue, so that later waiters are not blocked.
+// shows: K8
 pub async fn waiter_that_leaves_does_not_block_others(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     rig.shut_for(&waiting(writer(2))).await?;
@@ -84,6 +89,7 @@ pub async fn waiter_that_leaves_does_not_block_others(rig: &Rig) -> Result<()> {
 }
 
 /// A process that died while it waited keeps its place for two seconds.
+// shows: K8, lock::RwBuilder::acquire, lock::PermitsBuilder::acquire
 pub async fn silent_waiter_loses_its_place(rig: &Rig) -> Result<()> {
     rig.enter(&reader(1)).await?;
     rig.shut_for(&waiting(writer(2))).await?;
@@ -98,6 +104,7 @@ pub async fn silent_waiter_loses_its_place(rig: &Rig) -> Result<()> {
 }
 
 /// Asking again keeps the place; it does not begin at the end.
+// shows: K8
 pub async fn repeated_request_keeps_its_place_in_the_queue(rig: &Rig) -> Result<()> {
     rig.sit(&permits(1, 3)).await?;
     rig.full_for(&waiting(permits(2, 3))).await?;
@@ -113,6 +120,7 @@ pub async fn repeated_request_keeps_its_place_in_the_queue(rig: &Rig) -> Result<
 }
 
 /// A process has one place at a time, so its second task takes a place after a task of another process that asked later.
+// shows: K8, hazard BL2
 pub async fn local_waiter_is_served_by_the_time_it_asked(rig: &Rig) -> Result<()> {
     rig.sit(&permits(1, 3)).await?;
     rig.time.advance(10).await?;
@@ -126,6 +134,7 @@ pub async fn local_waiter_is_served_by_the_time_it_asked(rig: &Rig) -> Result<()
 }
 
 /// 400 waiters polled once a second, and each poll read the places of all: a `PING` took 769 ms.
+// shows: K8, hazard BL2
 pub async fn poll_keeps_the_place_until_a_watch_is_due(rig: &Rig) -> Result<()> {
     let queued = async |number: u8| -> Result<()> {
         let reply = rig.pools.run(&rig.desks, &polling(permits(number, 3))).await?;
@@ -154,6 +163,7 @@ pub async fn poll_keeps_the_place_until_a_watch_is_due(rig: &Rig) -> Result<()> 
 }
 
 /// The waiter that finds an expired lease is not the one whose turn it is.
+// shows: K8, hazard BL2
 pub async fn watch_notifies_the_waiter_with_room(rig: &Rig) -> Result<()> {
     rig.sit(&PermitRequest { lease_ms: 1_500, ..permits(1, 3) }).await?;
     for number in [2, 3] {

@@ -32,6 +32,7 @@ macro_rules! process_suite {
 }
 
 /// A second report of a process replaces its first.
+// shows: P1, process::Keel::processes
 pub async fn latest_report_of_each_process_is_listed_first(rig: &Rig) -> Result<()> {
     assert_eq!(rig.list().await?.processes, []);
     rig.report("a.1.x", 1).await?;
@@ -52,6 +53,7 @@ pub async fn latest_report_of_each_process_is_listed_first(rig: &Rig) -> Result<
 }
 
 /// A process that was killed is shown with the time of its last report for an hour.
+// shows: P3
 pub async fn report_expires_before_the_time_of_it(rig: &Rig) -> Result<()> {
     rig.report("a.1.x", 1).await?;
     rig.time.advance(ALIVE_MS).await?;
@@ -80,6 +82,7 @@ pub async fn process_that_leaves_is_not_listed(rig: &Rig) -> Result<()> {
 }
 
 /// A process that restarts in a loop leaves a thousand names, not a million.
+// shows: P3, process::Keel::processes
 pub async fn list_is_bounded(rig: &Rig) -> Result<()> {
     for pid in 0..10 {
         rig.report(&format!("old.{pid}.x"), pid).await?;
@@ -99,6 +102,7 @@ pub async fn list_is_bounded(rig: &Rig) -> Result<()> {
 }
 
 /// Another program, or a damaged one, stores something else: the other processes are listed.
+// shows: P4
 pub async fn text_that_is_no_report_is_ignored(rig: &Rig) -> Result<()> {
     let deep = "[".repeat(5_000);
     let large = format!(r#"{{"host": "{}"}}"#, "a".repeat(REPORT_BYTES_MAX));

@@ -18,6 +18,8 @@ fn unique(name: &str, key: &str) -> NewJob {
 }
 
 /// A sender that never saw the answer sends again: while the job waits, runs, is dead, and for a while after it is done.
+// shows: Q5, queue::Queue::now, queue::Queue::at, queue::Queue::delay, queue::Queue::enqueue_all
+// shows: queue::JobBuilder::enqueue
 pub async fn enqueue_with_caller_id_is_idempotent(rig: &Rig) -> Result<()> {
     let welcome = retained("welcome/42");
     assert_eq!(rig.enqueue(welcome.clone()).await?, Enqueued::Created);
@@ -38,6 +40,7 @@ pub async fn enqueue_with_caller_id_is_idempotent(rig: &Rig) -> Result<()> {
 }
 
 /// No sender uses a generated id again, so nothing of the job is kept.
+// shows: Q6
 pub async fn finished_job_without_id_leaves_no_key_behind(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
@@ -50,6 +53,7 @@ pub async fn finished_job_without_id_leaves_no_key_behind(rig: &Rig) -> Result<(
 }
 
 /// (asynq #275, #492) Locks that outlived their job blocked the next one: a revoked job frees its key at once.
+// shows: Q5
 pub async fn unique_key_deduplicates_within_its_window(rig: &Rig) -> Result<()> {
     let first = unique("first", "invoice/7");
     rig.given(std::slice::from_ref(&first)).await?;
@@ -75,6 +79,8 @@ pub async fn rejected_id_leaves_the_unique_key_free(rig: &Rig) -> Result<()> {
 }
 
 /// Limits count waiting and running jobs, and the bytes of all; jobs above the limit are rejected one by one.
+// shows: queue::Queue::now, queue::Queue::at, queue::Queue::delay, queue::Queue::enqueue_all
+// shows: queue::JobBuilder::enqueue
 pub async fn full_topic_rejects_job_by_job(rig: &Rig) -> Result<()> {
     rig.run(&SetLimits(Limits { jobs_max: Some(2), bytes_max: None })).await?;
     let answers = rig.run(&Enqueue(vec![job("a"), job("a"), job("b"), job("c")])).await?;
@@ -111,6 +117,7 @@ pub async fn job_options_apply_to_one_job_only(rig: &Rig) -> Result<()> {
 }
 
 /// (A6, BullMQ #422) Scripts without a bound froze Redis, or failed at 8,000 items: a step takes 500 and says so.
+// shows: Q7
 pub async fn step_accepts_at_most_five_hundred_items(rig: &Rig) -> Result<()> {
     let jobs: Vec<NewJob> = (0..=ITEMS_MAX).map(|number| job(&number.to_string())).collect();
     let refused = rig.run(&Enqueue(jobs.clone())).await;

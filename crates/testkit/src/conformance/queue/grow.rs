@@ -94,6 +94,7 @@ pub async fn closed_shard_rejects_jobs_of_another_shard(rig: &Rig) -> Result<()>
 }
 
 /// A move that reads, writes and then deletes loses what changes in between, and shows the job twice meanwhile.
+// shows: spec/queue.md
 pub async fn migrating_job_is_in_no_shard_until_received(rig: &Rig) -> Result<()> {
     let (waiting, dead, leased, own) = (kept_by(1, "c"), kept_by(1, "a"), kept_by(1, "b"), kept_by(0, "own"));
     let mut consumer = Consumer::default();
@@ -136,6 +137,7 @@ pub async fn migrating_job_is_in_no_shard_until_received(rig: &Rig) -> Result<()
 }
 
 /// A migration that was paused after it had removed a job from a shard restored the job after it had run.
+// shows: spec/queue.md
 pub async fn late_migration_batch_is_rejected(rig: &Rig) -> Result<()> {
     rig.given(&[kept_by(1, "a"), kept_by(1, "b"), kept_by(1, "c")]).await?;
     grown(rig).await?;
@@ -163,6 +165,7 @@ pub async fn late_migration_batch_is_rejected(rig: &Rig) -> Result<()> {
 }
 
 /// Fifty migrating bodies came in one reply, however large they were: it was given up, and requested again, forever.
+// shows: hazard F7a
 pub async fn migration_batch_carries_at_most_four_mebibytes(rig: &Rig) -> Result<()> {
     const KIB: usize = 1 << 10;
     let sizes =

@@ -120,6 +120,7 @@ pub async fn newer_version_keeps_the_fence(rig: &Rig) -> Result<()> {
 }
 
 /// A restored job got all its attempts again, and a dead one ran again.
+// shows: hazard F4d
 pub async fn restored_job_keeps_its_attempts_and_state(rig: &Rig) -> Result<()> {
     let id = job("reminder").id;
     let died = rig.time.now() - 5_000;

@@ -38,6 +38,7 @@ pub async fn sequence_is_appended_once(rig: &Rig) -> Result<()> {
 }
 
 /// Two relays: the later append of a key arrives before the earlier one.
+// shows: T3
 pub async fn sequence_out_of_order_is_rejected(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     one(rig, numbered(1, 0)).await?;
@@ -62,6 +63,7 @@ pub async fn producer_is_forgotten_after_its_window(rig: &Rig) -> Result<()> {
 }
 
 /// Back-pressure instead of a Redis that runs out of memory.
+// shows: hazard X9
 pub async fn append_above_the_limit_is_full(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let entries = vec![entry("a", "1"), entry("b", "2"), entry("c", "3")];

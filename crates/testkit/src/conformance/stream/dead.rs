@@ -24,6 +24,7 @@ async fn discard(rig: &Rig, reader: Option<Reader>, letter: EntryId) -> Result<b
 }
 
 /// (S8, T4) Copy and acknowledgement are one step; a repeat adds no second copy.
+// shows: T4, hazard X8
 pub async fn dead_letter_exists_once_with_its_history(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let appended = rig.append(&["a"]).await?;
@@ -43,6 +44,8 @@ pub async fn dead_letter_exists_once_with_its_history(rig: &Rig) -> Result<()> {
 }
 
 /// An ordinary append would reach every group.
+// shows: T4, hazard X6, stream::DeadLetters::replay, stream::DeadLetters::remove, stream::DeadLetters::replay_all
+// shows: stream::DeadLetters::remove_all
 pub async fn redriven_letter_reaches_its_group_only(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let other = GroupName::new("shipping")?;
@@ -66,6 +69,7 @@ pub async fn redriven_letter_reaches_its_group_only(rig: &Rig) -> Result<()> {
 }
 
 /// A letter of a sequence that is sent back to the end of the log would be overtaken.
+// shows: T4
 pub async fn letter_of_a_parked_key_is_not_redriven(rig: &Rig) -> Result<()> {
     rig.open(Mode::Partition).await?;
     rig.append(&["a", "a", "b"]).await?;
@@ -81,6 +85,7 @@ pub async fn letter_of_a_parked_key_is_not_redriven(rig: &Rig) -> Result<()> {
 }
 
 /// A key is free again when its last letter is replayed, in the same step.
+// shows: T4
 pub async fn key_is_parked_until_its_last_letter_is_deleted(rig: &Rig) -> Result<()> {
     rig.open(Mode::Partition).await?;
     rig.append(&["a", "a", "a"]).await?;
@@ -101,6 +106,7 @@ pub async fn key_is_parked_until_its_last_letter_is_deleted(rig: &Rig) -> Result
 }
 
 /// Dead letters outlive the log.
+// shows: T4
 pub async fn dead_letter_outlives_its_entry(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
@@ -117,6 +123,7 @@ pub async fn dead_letter_outlives_its_entry(rig: &Rig) -> Result<()> {
 }
 
 /// Every step on a group that was never opened, or that Redis has lost, replies that the group is missing.
+// shows: hazard X11
 pub async fn missing_group_is_reported(rig: &Rig) -> Result<()> {
     let group = || rig.group.clone();
     let reader = Reader { consumer: super::rig::consumer(1), fence: 0, epoch: 1 };

@@ -9,6 +9,7 @@ use evenkeel_protocol::stream::steps::{
 };
 
 /// (T3) One at a time.
+// shows: T3
 pub async fn partition_has_one_owner(rig: &Rig) -> Result<()> {
     rig.open(Mode::Partition).await?;
     rig.join(1).await?;
@@ -61,6 +62,7 @@ pub async fn partition_fence_exceeds_the_known_fence(rig: &Rig) -> Result<()> {
 }
 
 /// A clock set back by an hour would keep a dead owner's partition for an hour.
+// shows: T8
 pub async fn clock_set_back_does_not_extend_a_partition_lease(rig: &Rig) -> Result<()> {
     rig.open(Mode::Partition).await?;
     rig.join(1).await?;
@@ -84,6 +86,7 @@ pub async fn heartbeat_never_shortens_a_partition_lease(rig: &Rig) -> Result<()>
 }
 
 /// (S1, T2) A stopped owner wakes up after its partition has a new one.
+// shows: T2
 pub async fn former_owner_changes_nothing(rig: &Rig) -> Result<()> {
     rig.open(Mode::Partition).await?;
     rig.append(&["a", "b"]).await?;
@@ -112,6 +115,7 @@ pub async fn former_owner_changes_nothing(rig: &Rig) -> Result<()> {
 }
 
 /// A consumer that leases entries would overtake the owner of the partition.
+// shows: T3
 pub async fn modes_do_not_mix(rig: &Rig) -> Result<()> {
     rig.open(Mode::Partition).await?;
     rig.append(&["a"]).await?;
@@ -123,6 +127,7 @@ pub async fn modes_do_not_mix(rig: &Rig) -> Result<()> {
 }
 
 /// (T3) New entries before the pending ones of the former owner would overtake them.
+// shows: T3, T8, hazard X12
 pub async fn owner_takes_over_before_it_reads(rig: &Rig) -> Result<()> {
     rig.open(Mode::Partition).await?;
     let appended = rig.append(&["a", "a", "a"]).await?;
@@ -146,6 +151,7 @@ pub async fn owner_takes_over_before_it_reads(rig: &Rig) -> Result<()> {
 }
 
 /// The reply was lost: the same page again, without another delivery.
+// shows: T3, hazard X17
 pub async fn repeated_take_over_returns_the_same_deliveries(rig: &Rig) -> Result<()> {
     rig.open(Mode::Partition).await?;
     rig.append(&["a", "b"]).await?;

@@ -9,6 +9,7 @@ use evenkeel_protocol::stream::steps::{Mode, Outcome, Position, Read, Seek, Sett
 const NONE: Trimmed = Trimmed::Removed { entries: 0, more: false };
 
 /// (S9, T6) A length limit drops what a slow group has not read.
+// shows: T6, hazard X9
 pub async fn trim_keeps_unread_entries(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let slow = GroupName::new("slow")?;
@@ -30,6 +31,7 @@ pub async fn trim_keeps_unread_entries(rig: &Rig) -> Result<()> {
 }
 
 /// (S9, T6) Entries that run, or wait for a retry, are still needed.
+// shows: T6, hazard X9
 pub async fn trim_keeps_pending_entries(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a", "b", "c"]).await?;
@@ -47,6 +49,7 @@ pub async fn trim_keeps_pending_entries(rig: &Rig) -> Result<()> {
 }
 
 /// (T6) A registered group that is missing has not read anything.
+// shows: T6
 pub async fn trim_refuses_while_a_group_is_missing(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
@@ -62,6 +65,7 @@ pub async fn trim_refuses_while_a_group_is_missing(rig: &Rig) -> Result<()> {
 }
 
 /// Entries are kept for replays.
+// shows: T6
 pub async fn trim_keeps_young_entries(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"; 5]).await?;
@@ -80,6 +84,7 @@ pub async fn trim_keeps_young_entries(rig: &Rig) -> Result<()> {
 }
 
 /// (S10, T8) `XGROUP DELCONSUMER` destroys the pending entries of the consumer: they would never be delivered again.
+// shows: T8, hazard X10
 pub async fn consumer_with_pending_entries_is_kept(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let appended = rig.append(&["a"]).await?;

@@ -18,6 +18,7 @@ pub async fn entry_is_delivered_to_one_consumer(rig: &Rig) -> Result<()> {
 }
 
 /// (S3) To Redis a count of zero means no limit: a full consumer would lease the whole stream.
+// shows: hazard X3
 pub async fn read_without_a_free_slot_is_rejected(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a", "b"]).await?;
@@ -29,6 +30,7 @@ pub async fn read_without_a_free_slot_is_rejected(rig: &Rig) -> Result<()> {
 }
 
 /// (T8) The entries of a dead consumer are delivered again once their leases have expired, and not before.
+// shows: T8
 pub async fn expired_entry_is_delivered_again(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let appended = rig.append(&["a"]).await?;
@@ -72,6 +74,7 @@ pub async fn heartbeat_keeps_the_entry(rig: &Rig) -> Result<()> {
 }
 
 /// (S1) A bare keep-alive takes the entry back from the consumer that has it by now.
+// shows: T2, hazard X1
 pub async fn heartbeat_of_a_former_delivery_is_rejected(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
@@ -98,6 +101,7 @@ pub async fn heartbeat_of_a_delayed_entry_is_rejected(rig: &Rig) -> Result<()> {
 }
 
 /// (S5) Redis returns pending entries first: many that fail would keep new ones from being read.
+// shows: hazard X5
 pub async fn new_entries_flow_while_many_fail(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let failing = rig.append(&["a"; 10]).await?;
@@ -131,6 +135,7 @@ pub async fn paused_group_delivers_nothing(rig: &Rig) -> Result<()> {
 }
 
 /// The reply of a read was lost: its entries are leased to the caller, which asks for them.
+// shows: hazard X17
 pub async fn deliveries_of_a_lost_reply_are_found_again(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a", "b", "c"]).await?;
@@ -142,6 +147,7 @@ pub async fn deliveries_of_a_lost_reply_are_found_again(rig: &Rig) -> Result<()>
 }
 
 /// Reads and take-overs counted their entries, not the bytes: one reply had 300 entries of 1 MB, and broke the connection.
+// shows: hazard SF2
 pub async fn reply_with_large_entries_ends_early(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let large = "x".repeat(RECORD_BYTES_MAX);

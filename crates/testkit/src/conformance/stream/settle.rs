@@ -14,6 +14,7 @@ fn tries(delivered: &Delivered) -> Result<&Tries> {
 }
 
 /// (S1, T2) `XACK` removes an entry of any consumer: a zombie would end the delivery of the next one.
+// shows: T2, hazard X1
 pub async fn settlement_of_a_former_delivery_changes_nothing(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
@@ -30,6 +31,7 @@ pub async fn settlement_of_a_former_delivery_changes_nothing(rig: &Rig) -> Resul
 }
 
 /// (T2) The same consumer has the entry again: only the delivery count tells the two apart.
+// shows: T2, hazard X1
 pub async fn settlement_of_an_earlier_count_changes_nothing(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
@@ -43,6 +45,7 @@ pub async fn settlement_of_an_earlier_count_changes_nothing(rig: &Rig) -> Result
 }
 
 /// The reply was lost: a repeated settlement must not use another attempt.
+// shows: T2
 pub async fn repeated_settlement_counts_one_error(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
@@ -57,6 +60,7 @@ pub async fn repeated_settlement_counts_one_error(rig: &Rig) -> Result<()> {
 }
 
 /// (T2) After a seek the entry is delivered anew, with the count of the delivery before.
+// shows: T2
 pub async fn settlement_from_before_a_seek_changes_nothing(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
@@ -75,6 +79,7 @@ pub async fn settlement_from_before_a_seek_changes_nothing(rig: &Rig) -> Result<
 }
 
 /// (T4) Delays are in Redis, so that they survive the process.
+// shows: T4, hazard X6
 pub async fn failed_entry_is_delivered_after_its_delay(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["a"]).await?;
@@ -108,6 +113,7 @@ pub async fn snooze_counts_nothing(rig: &Rig) -> Result<()> {
 }
 
 /// (S7, T4) Entries next to one that kills its process have no outcome either: a crash counts only for one that ran alone.
+// shows: T4, hazard X7
 pub async fn crash_counts_for_an_entry_that_ran_alone(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     rig.append(&["killer", "neighbor"]).await?;
@@ -153,6 +159,7 @@ pub async fn history_has_the_newest_errors(rig: &Rig) -> Result<()> {
 }
 
 /// (S18) One entry of a batch that fails does not repeat the others.
+// shows: hazard X18
 pub async fn each_entry_of_a_batch_has_its_outcome(rig: &Rig) -> Result<()> {
     rig.open(Mode::Entry).await?;
     let appended = rig.append(&["a", "b", "c"]).await?;

@@ -39,6 +39,7 @@ fn is_entry(appended: &Appended) -> bool {
 
 /// A relay that was paused beyond the expiry of its claim published messages that another relay had published long before, and
 /// readers received old messages again.
+// shows: U3, hazard O6, sql::StreamSink, sql::StreamSteps::append
 pub async fn sequence_is_accepted_once<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     let answers = rig.streams.append(RULE, &[ordered("a", 1), ordered("a", 2), ordered("a", 3)]).await?;
     assert!(answers.iter().all(is_entry), "{answers:?}");
@@ -52,6 +53,7 @@ pub async fn sequence_is_accepted_once<S: StreamSteps>(rig: &Rig<S>) -> Result<(
 }
 
 /// Two services with databases of their own publish to one topic, and each counts from one.
+// shows: sql::StreamSink, sql::StreamSteps::append
 pub async fn sequences_are_per_key_source_and_topic<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     let other_source = |mut message: Envelope| {
         message.source = "stock".to_owned();
@@ -73,6 +75,7 @@ pub async fn sequences_are_per_key_source_and_topic<S: StreamSteps>(rig: &Rig<S>
 }
 
 /// A message without an order is never treated as a duplicate.
+// shows: sql::StreamSink
 pub async fn unordered_messages_are_always_appended<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     for _ in 0..2 {
         assert!(is_entry(&rig.append(RULE, unordered("u")).await?));
@@ -111,6 +114,7 @@ pub async fn stream_is_trimmed_only_if_configured<S: StreamSteps>(rig: &Rig<S>) 
 }
 
 /// Every part of a message comes back byte for byte, page by page.
+// shows: sql::StreamSink::entries, sql::StreamSteps::entries
 pub async fn appended_message_is_read_back<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     let first = Envelope {
         payload: Bytes::from_static(b"\0\xff\r\n"),
@@ -128,6 +132,7 @@ pub async fn appended_message_is_read_back<S: StreamSteps>(rig: &Rig<S>) -> Resu
 }
 
 /// A key that had its last message long ago takes no memory any more.
+// shows: sql::StreamSink
 pub async fn sequence_expires_after_the_last_message<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     rig.append(RULE, ordered("a", 1)).await?;
     rig.time.advance(DEDUPLICATION_MS - 1).await?;
@@ -138,6 +143,7 @@ pub async fn sequence_expires_after_the_last_message<S: StreamSteps>(rig: &Rig<S
 }
 
 /// As text `9` is above `10`; as a float 2^53 equals its neighbor.
+// shows: sql::StreamSink, sql::StreamSteps::append
 pub async fn large_sequences_are_compared_exactly<S: StreamSteps>(rig: &Rig<S>) -> Result<()> {
     let large = (1_u64 << 53) - 2;
     for sequence in [9, 10, large, large + 1] {

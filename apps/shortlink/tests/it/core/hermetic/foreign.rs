@@ -4,6 +4,7 @@ use crate::core::program::Workdir;
 
 /// Regression: an export that a spreadsheet had saved was refused row by row (`FALSE`), or as a whole (`;`); with CR line ends it
 /// imported nothing and succeeded; its byte order mark made the first row of the file of rejected lines invalid.
+// shows: hazard S27
 #[test]
 fn export_saved_by_a_spreadsheet_is_imported() {
     let rows =
@@ -27,6 +28,7 @@ fn export_saved_by_a_spreadsheet_is_imported() {
 }
 
 /// A file without a header line begins with the mark, too.
+// shows: hazard S27
 #[test]
 fn byte_order_mark_is_not_in_rejected_lines() {
     let dir = Workdir::new();
@@ -36,6 +38,7 @@ fn byte_order_mark_is_not_in_rejected_lines() {
     assert!(kept.ends_with("\nftp://example.com/\n") && !kept.contains('\u{feff}'), "{kept:?}");
 }
 
+// shows: hazard S27
 #[test]
 fn utf_16_file_is_refused_with_the_remedy() {
     let dir = Workdir::new();
@@ -47,6 +50,7 @@ fn utf_16_file_is_refused_with_the_remedy() {
 
 /// Regression: a file of another service, with its codes in the column `address`, was imported under new codes and succeeded: every
 /// printed link was dead.
+// shows: hazard S28
 #[test]
 fn column_that_looks_like_codes_stops_the_import() {
     for (name, text) in [

@@ -71,6 +71,7 @@ fn import_reconnects_after_service_closed_connection() {
 }
 
 /// Regression: user, password and path of `--server` were not sent, and the password was printed.
+// shows: hazard S26
 #[test]
 fn server_address_is_used_whole_and_printed_without_password() {
     let dir = Workdir::new();

@@ -23,6 +23,7 @@ fn real_urls_round_trip_and_import_once() {
     assert_eq!(targets(&given), targets(&taken));
 }
 
+// shows: hazard S29
 #[test]
 fn export_round_trips_in_every_format() {
     let dir = Workdir::new();

@@ -3,6 +3,7 @@
 use crate::core::program::{Workdir, last_event, sample};
 use serde_json::json;
 
+// shows: hazard S25
 #[tokio::test]
 async fn import_and_export_through_running_service() {
     let dir = Workdir::new();
@@ -44,6 +45,7 @@ async fn import_and_export_through_running_service() {
 }
 
 /// The write-ahead log stays small while the service runs, however much is written.
+// shows: hazard S8a
 #[tokio::test]
 async fn sqlite_log_stays_small_whatever_is_imported() {
     let dir = Workdir::new();

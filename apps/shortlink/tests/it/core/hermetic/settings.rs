@@ -9,6 +9,7 @@ const ROWS: &str =
     "target\nhttps://example.com/\nhttps://s.example.com/loop\nhttp://10.0.0.1/\nhttp://localhost:8090/loop\n";
 
 /// Regression: an import ignored `SHORTLINK_PUBLIC_URL` and `SHORTLINK_REFUSE_PRIVATE`, and imported what the service refuses.
+// shows: hazard S24
 #[test]
 fn import_keeps_the_rules_of_the_service() {
     let file = "public_url = \"https://s.example.com\"\nrefuse_private = true\nlisten = \"127.0.0.1:8090\"\n";
@@ -36,6 +37,7 @@ fn import_keeps_the_rules_of_the_service() {
 }
 
 /// Regression: `SHORTLINK_NEAR=` ended the start with an error, and `SHORTLINK_LISTEN=` was taken as an address.
+// shows: hazard S34
 #[test]
 fn empty_variables_count_as_unset() {
     let dir = Workdir::new();
@@ -48,6 +50,7 @@ fn empty_variables_count_as_unset() {
     assert_eq!(ended.out, "1 link: 1 new, 0 already present, 0 rejected\n", "{}", ended.err);
 }
 
+// shows: hazard S24, hazard S34
 #[test]
 fn flag_overrides_variable_and_variable_overrides_file() {
     let dir = Workdir::new();
@@ -84,6 +87,7 @@ const WRONG: [(&str, &str, &str, &str); 12] = [
 ];
 
 /// Regression: some settings did not reach the service from before `serve`. A setting that is added is added here, or this fails.
+// shows: hazard S34
 #[test]
 fn every_setting_reaches_the_service_from_every_source() {
     let command = Flags::command();

@@ -3,6 +3,7 @@
 use crate::core::program::Workdir;
 use std::net::TcpListener;
 
+// shows: hazard T21
 #[test]
 fn help_matches_snapshots() {
     let dir = Workdir::new();
@@ -23,6 +24,7 @@ async fn first_output_line_names_listen_url() {
     assert!(child.terminate().await.unwrap().success(), "{}", child.log_tail());
 }
 
+// shows: hazard S9, hazard S10, hazard S31
 #[test]
 fn start_errors_are_one_sentence() {
     let dir = Workdir::new();
@@ -72,6 +74,7 @@ fn start_errors_are_one_sentence() {
 }
 
 /// Two processes with embedded caches would not see each other's changes.
+// shows: hazard S38
 #[tokio::test]
 async fn data_folder_in_use_is_refused_with_alternative() {
     let dir = Workdir::new();
@@ -96,6 +99,7 @@ async fn data_folder_in_use_is_refused_with_alternative() {
 }
 
 /// Regression: a signal had no effect while the start waited for a lock or a server.
+// shows: hazard S37
 #[tokio::test]
 async fn start_that_waits_for_a_server_can_be_stopped() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();

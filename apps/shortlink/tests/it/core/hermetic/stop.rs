@@ -20,6 +20,7 @@ fn file() -> String {
 }
 
 /// Every row must be imported once, in order, and every rejected line copied once, whenever the process is killed.
+// shows: hazard S29
 #[tokio::test]
 async fn killed_import_resumes_after_last_batch() {
     let dir = Workdir::new();

@@ -2,6 +2,7 @@
 
 use crate::core::{store_suite, upgrade};
 
+// shows: S8, hazard S29, hazard S30
 #[tokio::test]
 async fn sqlite_store_passes_the_suite() {
     let database = testkit::park::sqlite_database().unwrap();

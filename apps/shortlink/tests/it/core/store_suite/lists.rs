@@ -56,6 +56,7 @@ pub(super) async fn rows_are_walked_in_insertion_order(store: &Writer) {
 }
 
 /// Forty searches start before the redirect; SQLite has four read connections.
+// shows: hazard S6
 pub(super) async fn redirect_does_not_wait_for_searches(store: &Writer) {
     let link = make(store, None, "https://pages.example/redirect").await.unwrap();
     store.find(&link.code).await.unwrap();

@@ -11,6 +11,7 @@ async fn ban(client: &Client, code: &str, banned: bool) {
     assert_eq!(answer.value()["banned"], banned);
 }
 
+// shows: S9
 #[tokio::test]
 async fn banned_link_answers_410_until_ban_is_lifted() {
     let server = Server::start();
@@ -38,6 +39,7 @@ async fn banned_link_answers_410_until_ban_is_lifted() {
     assert_eq!(api.get("/promo").await.header("location"), Some("https://example.com/moved"));
 }
 
+// shows: S9
 #[tokio::test]
 async fn ban_reaches_other_instance() {
     let database = park::mariadb_database().await.unwrap();
@@ -55,6 +57,7 @@ async fn ban_reaches_other_instance() {
     }
 }
 
+// shows: S9
 #[tokio::test]
 async fn page_bans_and_unbans_link() {
     let server = Server::start();
@@ -77,6 +80,7 @@ async fn page_bans_and_unbans_link() {
 }
 
 /// An export contains the bans, and an import restores them.
+// shows: S9
 #[tokio::test]
 async fn bans_are_exported_and_imported() {
     let (server, other) = (Server::start(), Server::start());

@@ -38,6 +38,7 @@ async fn import_is_idempotent_and_reports_each_row() {
 }
 
 /// A code that was requested before its import has a negative cache entry; the import invalidates it.
+// shows: S2
 #[tokio::test]
 async fn imported_link_redirects_at_once() {
     let server = Server::start();

@@ -29,6 +29,7 @@ async fn follow(client: &Client, code: &str, agent: &[(&str, &str)], times: usiz
     }
 }
 
+// shows: S13, hazard S40
 #[tokio::test]
 async fn redirects_are_counted_by_day_with_bots_apart() {
     let server = Server::start();
@@ -57,6 +58,7 @@ async fn redirects_are_counted_by_day_with_bots_apart() {
     assert_eq!(week["days"].as_array().unwrap()[..], days[23..]);
 }
 
+// shows: S13
 #[tokio::test]
 async fn only_get_requests_that_redirect_are_counted() {
     let server = Server::start();
@@ -97,6 +99,7 @@ async fn invalid_number_of_days_is_refused() {
 }
 
 /// Without Redis the stream is in the process, so a stop folds what it has appended.
+// shows: S13
 #[tokio::test]
 async fn stop_loses_no_clicks_without_redis() {
     let server = Server::start();

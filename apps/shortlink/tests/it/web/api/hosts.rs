@@ -49,6 +49,7 @@ async fn short_urls_use_public_url() {
 }
 
 /// RFC 9112, section 3.2.
+// shows: hazard S7
 #[tokio::test]
 async fn request_without_or_with_two_hosts_is_refused() {
     let server = Server::start();
@@ -64,6 +65,7 @@ async fn request_without_or_with_two_hosts_is_refused() {
 }
 
 /// The page contains the port on which the service listens.
+// shows: hazard S21
 #[tokio::test]
 async fn docs_page_shows_service_url() {
     let server = Server::start();
@@ -73,6 +75,7 @@ async fn docs_page_shows_service_url() {
     assert!(first.contains("<code>/api/links</code>"), "the page begins with links: {first}");
 }
 
+// shows: hazard S20
 #[tokio::test]
 async fn expiry_is_accepted_up_to_the_latest_possible_time() {
     let server = Server::start();

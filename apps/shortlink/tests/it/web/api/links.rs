@@ -85,6 +85,7 @@ async fn patch_keeps_omitted_fields() {
     assert_eq!((&endless["target"], &endless["expires_at"]), (&json!("https://example.com/x"), &Value::Null));
 }
 
+// shows: hazard S39
 #[tokio::test]
 async fn if_match_refuses_change_of_newer_version() {
     let server = Server::start();

@@ -37,6 +37,7 @@ async fn openapi_operations_exist_and_references_resolve() {
     assert_eq!(dangling_references(&document), Vec::<String>::new());
 }
 
+// shows: hazard CL15
 #[tokio::test]
 async fn openapi_document_says_which_parameters_a_request_needs() {
     let server = Server::start();
@@ -53,6 +54,7 @@ async fn openapi_document_says_which_parameters_a_request_needs() {
 }
 
 /// Regression: a client learned each limit from a 422, and the version `1.0`, which is an integer to JSON Schema, was refused.
+// shows: hazard PO12
 #[tokio::test]
 async fn openapi_document_has_the_limits_of_its_fields() {
     let server = Server::start();

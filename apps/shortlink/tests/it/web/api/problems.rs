@@ -132,6 +132,7 @@ const CASES: &[Case] = &[
     ("POST /healthz", "", "", 405, "method-not-allowed", &[]),
 ];
 
+// shows: S7, hazard S30, hazard S39
 #[tokio::test]
 async fn each_invalid_request_names_its_problem_and_fields() {
     let server = Server::start();
@@ -160,6 +161,7 @@ fn check(answer: &Response, request: &str, status: u16, slug: &str, fields: &[&s
     assert_eq!(answer.header("allow").is_some(), status == 405, "{request}");
 }
 
+// shows: S7
 #[tokio::test]
 async fn body_above_64_kib_is_refused() {
     let server = Server::start();
@@ -183,6 +185,7 @@ async fn body_above_64_kib_is_refused() {
 }
 
 /// They had empty bodies, because no handler sees such requests.
+// shows: hazard S39a
 #[tokio::test]
 async fn request_that_the_http_server_refuses_has_a_problem_document() {
     let server = Server::start();
@@ -204,6 +207,7 @@ async fn request_that_the_http_server_refuses_has_a_problem_document() {
     assert!(docs.text().contains("id=\"uri-too-long\"") && docs.text().contains("id=\"headers-too-large\""));
 }
 
+// shows: hazard S30
 #[tokio::test]
 async fn target_or_search_above_8000_bytes_is_refused() {
     let server = Server::start();

@@ -6,6 +6,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
+// shows: S1
 #[tokio::test]
 async fn location_is_target_byte_for_byte() {
     let server = Server::start();
@@ -58,6 +59,7 @@ async fn near_cache_redirect_has_same_headers_as_router() {
     assert_eq!(other.status, 405);
 }
 
+// shows: S2
 #[tokio::test]
 async fn create_edit_and_delete_show_at_once() {
     let server = Server::start();
@@ -77,6 +79,7 @@ async fn create_edit_and_delete_show_at_once() {
 }
 
 /// Regression: `/CODE/` was not found, and a client that closes its side after the request got no answer.
+// shows: hazard S39
 #[tokio::test]
 async fn code_with_slash_and_half_closed_client_are_answered() {
     let server = Server::start();
@@ -94,6 +97,7 @@ async fn code_with_slash_and_half_closed_client_are_answered() {
 }
 
 /// A cache entry may outlive its link by minutes, so the expiry is checked on every read.
+// shows: S5
 #[tokio::test]
 async fn cached_link_expires_on_time() {
     let server = Server::start();

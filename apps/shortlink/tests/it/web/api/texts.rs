@@ -28,6 +28,7 @@ async fn send(server: &Server, request: &TextRequest) -> Response {
 
 /// Regression: NUL was "cannot be reached" on PostgreSQL and matched all on SQLite, a long text was "cannot be reached" on SQLite, and `\u{fc}` found
 /// `u` on MariaDB.
+// shows: hazard S30, hazard S30a
 #[tokio::test]
 async fn every_text_has_one_answer_on_sqlite_mariadb_and_postgres() {
     let (mariadb, postgres) = (mariadb_database().await.unwrap(), postgres_database().await.unwrap());

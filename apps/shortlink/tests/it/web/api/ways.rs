@@ -26,6 +26,7 @@ fn imported(file: &str, text: &str, more: &[&str]) -> String {
 }
 
 /// Regression: an import took what the API refuses. An operation that is added to the API with a body is added here, or this fails.
+// shows: hazard S24
 #[tokio::test]
 async fn every_way_in_refuses_the_same_targets() {
     let server = Server::start_with(&RULES);

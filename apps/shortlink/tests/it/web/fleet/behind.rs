@@ -34,6 +34,7 @@ async fn settled(client: &Client) {
     settled.await.unwrap();
 }
 
+// shows: S11
 #[tokio::test]
 async fn write_behind_acknowledges_then_applies() {
     let database = park::postgres_database().await.unwrap();
@@ -76,6 +77,7 @@ async fn write_behind_acknowledges_then_applies() {
 }
 
 /// Writes that were accepted while the database is unreachable are shown, survive a kill, and are applied once when it is back.
+// shows: S11
 #[tokio::test]
 async fn accepted_writes_survive_kill_and_apply_once() {
     let mut postgres = Postgres::start(PostgresOptions::new()).await.unwrap();
@@ -126,6 +128,7 @@ async fn accepted_writes_survive_kill_and_apply_once() {
 }
 
 /// Regression: a record of a newer version was logged and dropped.
+// shows: S11
 #[tokio::test]
 async fn undecodable_write_is_quarantined() {
     let mut server = Server::start_with(&BEHIND);
@@ -148,6 +151,7 @@ async fn undecodable_write_is_quarantined() {
 }
 
 /// The process is killed after the commit and before the spool records it: the next run must not apply the write again.
+// shows: S11
 #[tokio::test]
 async fn applied_write_is_not_repeated_after_kill() {
     let database = park::mariadb_database().await.unwrap();
@@ -175,6 +179,7 @@ async fn applied_write_is_not_repeated_after_kill() {
 }
 
 /// Two instances accept the same alias while the database is unreachable. One gets it; the other's write becomes a conflict.
+// shows: S11
 #[tokio::test]
 async fn conflicting_writes_are_recorded() {
     let mut postgres = Postgres::start(PostgresOptions::new()).await.unwrap();
@@ -213,6 +218,7 @@ async fn conflicting_writes_are_recorded() {
 }
 
 /// The spool is full: the next write is refused with `Retry-After`, and nothing of it is stored.
+// shows: S11
 #[tokio::test]
 async fn full_spool_refuses_writes_until_it_drains() {
     let mut postgres = Postgres::start(PostgresOptions::new()).await.unwrap();
@@ -244,6 +250,7 @@ async fn full_spool_refuses_writes_until_it_drains() {
 }
 
 /// Writes accepted before a shutdown are in the database after it.
+// shows: S11
 #[tokio::test]
 async fn shutdown_drains_spool_into_database() {
     let server = Server::start_with(&BEHIND);
@@ -256,6 +263,7 @@ async fn shutdown_drains_spool_into_database() {
 }
 
 /// A file size limit simulates a full disk: writes to the spool fail in the same way.
+// shows: hazard S11
 #[tokio::test]
 async fn full_disk_is_reported_to_client_and_logged_once() {
     let database = park::postgres_database().await.unwrap();

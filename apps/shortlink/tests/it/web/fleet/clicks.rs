@@ -72,6 +72,7 @@ async fn stream(redis: &SharedRedis, database: &str) -> StreamAdmin {
 
 /// Each instance is killed right after its commit of folded clicks, before it settles their entries: the next one gets them again. The
 /// last one is not killed, and finds every click counted once.
+// shows: S13
 #[tokio::test]
 async fn clicks_are_counted_once_after_kills_before_settlement() {
     let database = park::mariadb_database().await.unwrap();
@@ -105,6 +106,7 @@ async fn clicks_are_counted_once_after_kills_before_settlement() {
 }
 
 /// Instances are killed at random points while clicks are appended and folded.
+// shows: S13
 #[tokio::test]
 async fn appended_clicks_are_counted_once_after_random_kills() {
     let database = park::postgres_database().await.unwrap();
@@ -125,6 +127,7 @@ async fn appended_clicks_are_counted_once_after_random_kills() {
 }
 
 /// While Redis is unreachable redirects go on, their clicks wait in the process, and are counted afterwards.
+// shows: S13
 #[tokio::test]
 async fn clicks_during_redis_outage_are_counted_afterwards() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -140,6 +143,7 @@ async fn clicks_during_redis_outage_are_counted_afterwards() {
 }
 
 /// The counters are in the database: while it is unreachable the entries stay in the stream.
+// shows: S13
 #[tokio::test]
 async fn clicks_during_database_outage_are_counted_afterwards() {
     let mut postgres = testkit::servers::Postgres::start(testkit::servers::PostgresOptions::new()).await.unwrap();
@@ -160,6 +164,7 @@ async fn clicks_during_database_outage_are_counted_afterwards() {
 }
 
 /// Entries that another program appends do not hold up those of this one: a malformed one becomes a dead letter.
+// shows: S13, hazard S23
 #[tokio::test]
 async fn malformed_entry_is_a_dead_letter_and_others_are_counted() {
     let database = park::postgres_database().await.unwrap();
@@ -203,6 +208,7 @@ async fn malformed_entry_is_a_dead_letter_and_others_are_counted() {
 }
 
 /// A stop appends what is in the buffer; another instance counts it.
+// shows: S13
 #[tokio::test]
 async fn stopped_instance_appends_its_clicks() {
     let database = park::mariadb_database().await.unwrap();

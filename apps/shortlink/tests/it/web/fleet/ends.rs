@@ -47,6 +47,7 @@ async fn expiry_job_marks_link_as_ended() {
 }
 
 /// The embedded store loses its jobs with its process; they are restored from the links' expiry times in the database.
+// shows: S8
 #[tokio::test]
 async fn restart_restores_expiry_jobs_of_embedded_store() {
     let server = Server::start();
@@ -61,6 +62,7 @@ async fn job(topic: &Topic, code: &str) -> Option<Found> {
     topic.job(JobId::named(format!("end/{code}").as_bytes())).await.unwrap()
 }
 
+// shows: S8
 #[tokio::test]
 async fn expiry_job_follows_changes_of_link() {
     let redis = park::redis().await.unwrap();

@@ -71,6 +71,7 @@ async fn serve_through_redis_outage(server: &Server, load: &mut Load) -> String 
     code
 }
 
+// shows: S3
 #[tokio::test]
 async fn redirects_continue_while_redis_is_killed() {
     let (mut redis, server, mut load) = start().await;
@@ -83,6 +84,7 @@ async fn redirects_continue_while_redis_is_killed() {
 }
 
 /// A paused Redis keeps its entries, also the one from before the edit: the invalidation must come before the first hit.
+// shows: S3, S4
 #[tokio::test]
 async fn redirects_continue_while_redis_is_paused() {
     let (mut redis, server, mut load) = start().await;
@@ -99,6 +101,7 @@ async fn redirects_continue_while_redis_is_paused() {
 }
 
 /// A demoted primary still answers reads, with entries that cannot be invalidated.
+// shows: S3, S4
 #[tokio::test]
 async fn redirects_continue_while_redis_is_replica() {
     let (redis, server, mut load) = start().await;
@@ -114,6 +117,7 @@ async fn redirects_continue_while_redis_is_replica() {
     hits_again(&server.client, &mut load).await;
 }
 
+// shows: S3
 #[tokio::test]
 async fn redirects_continue_while_redis_restarts() {
     let (mut redis, server, mut load) = start().await;
@@ -141,6 +145,7 @@ async fn restart_and_edit(redis: &mut Redis, server: &Server, load: &mut Load) {
     }
 }
 
+// shows: S3
 #[tokio::test]
 async fn redirects_continue_while_redis_is_flushed() {
     let (redis, server, mut load) = start().await;
@@ -156,6 +161,7 @@ async fn redirects_continue_while_redis_is_flushed() {
 
 /// The other instance received no invalidation of an edit during the outage. It may serve the former target for a moment after
 /// Redis is back, and serves the new one from then on.
+// shows: S4
 #[tokio::test]
 async fn edit_during_redis_outage_reaches_other_instance() {
     let database = park::postgres_database().await.unwrap();
@@ -217,6 +223,7 @@ async fn cached_redirects_are_served_without_database() {
 
 /// Regression: a process was killed between its commit and the invalidation, and other instances served the former state until its
 /// TTL of ten minutes ended. Now the invalidation is committed with the edit, and another instance carries it out.
+// shows: S8, hazard D5
 #[tokio::test]
 async fn effects_of_killed_process_are_done_by_other_instance() {
     let database = park::postgres_database().await.unwrap();

@@ -96,6 +96,7 @@ async fn starts_without_database(url: &str, mode: &str) {
     works(&server.client).await;
 }
 
+// shows: hazard S3
 #[tokio::test]
 async fn service_starts_while_mariadb_is_away() {
     let database = park::mariadb_database().await.unwrap();
@@ -103,6 +104,7 @@ async fn service_starts_while_mariadb_is_away() {
     starts_without_database(&database.url, "behind").await;
 }
 
+// shows: hazard S3, hazard S3b
 #[tokio::test]
 async fn service_starts_while_postgres_is_away() {
     let database = park::postgres_database().await.unwrap();
@@ -163,6 +165,7 @@ async fn reach_the_database(client: &Client, aliases: &[&str]) {
     }
 }
 
+// shows: S12, hazard S3a
 #[tokio::test]
 async fn service_without_mariadb_serves_from_redis_and_recovers() {
     for mode in ["through", "behind"] {
@@ -171,6 +174,7 @@ async fn service_without_mariadb_serves_from_redis_and_recovers() {
     }
 }
 
+// shows: S12, hazard S3a
 #[tokio::test]
 async fn service_without_postgres_serves_from_redis_and_recovers() {
     for mode in ["through", "behind"] {
@@ -201,12 +205,14 @@ async fn drops_the_prefix_of_a_replaced_database(url: &str) {
     works(&server.client).await;
 }
 
+// shows: S12, hazard S3a
 #[tokio::test]
 async fn service_drops_prefix_of_replaced_mariadb() {
     let database = park::mariadb_database().await.unwrap();
     drops_the_prefix_of_a_replaced_database(&database.url).await;
 }
 
+// shows: S12, hazard S3a
 #[tokio::test]
 async fn service_drops_prefix_of_replaced_postgres() {
     let database = park::postgres_database().await.unwrap();
@@ -214,6 +220,7 @@ async fn service_drops_prefix_of_replaced_postgres() {
 }
 
 /// Links are written and followed; links with an expiry need the queue.
+// shows: S12, hazard S3, keel::Keel::connect_lazy, keel::KeelBuilder::connect_lazy_with, link::Link::connect_lazy
 #[tokio::test]
 async fn service_without_redis_serves_links_and_recovers() {
     for mode in ["through", "behind"] {
@@ -283,6 +290,7 @@ async fn starts_without_both(url: &str, mode: &str) {
     assert!(server.terminate().await.success(), "{}", server.log());
 }
 
+// shows: S12, hazard S3a
 #[tokio::test]
 async fn service_starts_while_mariadb_and_redis_are_away() {
     for mode in ["through", "behind"] {
@@ -291,6 +299,7 @@ async fn service_starts_while_mariadb_and_redis_are_away() {
     }
 }
 
+// shows: S12, hazard S3a
 #[tokio::test]
 async fn service_starts_while_postgres_and_redis_are_away() {
     for mode in ["through", "behind"] {

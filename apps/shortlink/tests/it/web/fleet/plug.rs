@@ -43,11 +43,13 @@ fn in_ms(ms: i64) -> String {
     (Timestamp::now() + SignedDuration::from_millis(ms)).to_string()
 }
 
+// shows: S4
 #[tokio::test]
 async fn edits_and_expiries_are_applied_after_redis_was_killed() {
     nothing_is_lost(Plug::Killed).await;
 }
 
+// shows: S4
 #[tokio::test]
 async fn edits_and_expiries_are_applied_after_redis_hung() {
     nothing_is_lost(Plug::Hung).await;
@@ -132,6 +134,7 @@ async fn wait_until_carried_out(url: &str) {
 }
 
 /// With strong consistency no write begins that Redis cannot confirm.
+// shows: S10
 #[tokio::test]
 async fn strong_writes_are_refused_while_redis_is_away() {
     for plug in [Plug::Killed, Plug::Hung] {
@@ -179,6 +182,7 @@ async fn strong_writes_are_refused_while_redis_is_away() {
 }
 
 /// With strong consistency no instance serves the state before an acknowledged write.
+// shows: S10
 #[tokio::test]
 async fn strong_writes_are_seen_at_once_by_other_instance() {
     let database = park::postgres_database().await.unwrap();

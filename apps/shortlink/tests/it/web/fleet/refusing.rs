@@ -9,6 +9,7 @@ use testkit::{eventually, park};
 
 /// A file size limit simulates a full disk. Regression: the answer was that the database cannot be reached, `/readyz` said "up", and writes were
 /// refused until a restart.
+// shows: hazard S35
 #[tokio::test]
 async fn full_disk_of_sqlite_is_named_until_there_is_room_again() {
     let server = Server::start_with_file_limit(1_024, &[]);
@@ -42,6 +43,7 @@ async fn full_disk_of_sqlite_is_named_until_there_is_room_again() {
 }
 
 /// Regression: after a failover the pool kept its connections to the former primary, and every write was refused for half an hour.
+// shows: hazard S36
 #[tokio::test]
 async fn postgres_writes_go_on_after_a_failover() {
     let database = park::postgres_database().await.unwrap();
@@ -74,6 +76,7 @@ async fn postgres_writes_go_on_after_a_failover() {
 }
 
 /// As above. A server that was made a replica keeps its connections, and answers 1290 to every write of users without the right to ignore it.
+// shows: hazard S36
 #[tokio::test]
 async fn mariadb_connections_are_replaced_after_a_failover() {
     let maria = MariaDb::start(MariaDbOptions::new()).await.unwrap();
@@ -130,6 +133,7 @@ async fn refused_write_is_a_conflict(server: &Server, bad: &str) -> Value {
 }
 
 /// Regression: neither the write nor its conflict could be stored, so it was retried for ever, and every later write waited behind it.
+// shows: hazard T1, hazard T4
 #[tokio::test]
 async fn write_that_the_encoding_lacks_becomes_a_conflict() {
     let database = park::postgres_latin1_database().await.unwrap();
@@ -150,6 +154,7 @@ async fn write_that_the_encoding_lacks_becomes_a_conflict() {
 }
 
 /// Regression: an error that a trigger raises has a class of its own (P0001), and was retried for ever.
+// shows: hazard T1
 #[tokio::test]
 async fn write_that_a_trigger_refuses_becomes_a_conflict() {
     let database = park::postgres_database().await.unwrap();

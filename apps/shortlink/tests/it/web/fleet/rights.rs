@@ -17,6 +17,7 @@ fn documented() -> String {
 }
 
 /// Regression: the record of the key prefix was outside of the documented patterns, and used EXPIRE.
+// shows: hazard T3
 #[tokio::test]
 async fn documented_rights_suffice_for_shortlink() {
     let redis = Redis::start(RedisOptions::new().user("app", "password", &documented())).await.unwrap();

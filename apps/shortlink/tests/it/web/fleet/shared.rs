@@ -20,24 +20,28 @@ enum AtHand {
     Links,
 }
 
+// shows: S2
 #[tokio::test]
 async fn instances_on_mariadb_see_each_others_writes() {
     let database = park::mariadb_database().await.unwrap();
     what_one_does_the_other_knows(&database, AtHand::Nothing).await;
 }
 
+// shows: S2
 #[tokio::test]
 async fn instances_on_postgres_see_each_others_writes() {
     let database = park::postgres_database().await.unwrap();
     what_one_does_the_other_knows(&database, AtHand::Nothing).await;
 }
 
+// shows: S2
 #[tokio::test]
 async fn near_caches_on_mariadb_see_each_others_writes() {
     let database = park::mariadb_database().await.unwrap();
     what_one_does_the_other_knows(&database, AtHand::Links).await;
 }
 
+// shows: S2
 #[tokio::test]
 async fn near_caches_on_postgres_see_each_others_writes() {
     let database = park::postgres_database().await.unwrap();

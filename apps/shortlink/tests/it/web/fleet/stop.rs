@@ -36,6 +36,7 @@ async fn stops(server: &Server) {
     stopping.await.unwrap();
 }
 
+// shows: S6
 #[tokio::test]
 async fn shutdown_finishes_requests_in_flight_and_refuses_new() {
     let mut server = Server::start();
@@ -71,6 +72,7 @@ async fn second_signal_stops_at_once() {
 
 /// A client hung up while its write was under way, and the write went with it: where that was between the commit and the
 /// invalidation, the entry from before was served until its ttl ended. The write has a task of its own since.
+// shows: S6, hazard D8
 #[tokio::test]
 async fn write_completes_after_client_hangs_up() {
     let database = testkit::park::postgres_database().await.unwrap();
@@ -108,6 +110,7 @@ async fn write_completes_after_client_hangs_up() {
 }
 
 /// More connections that send nothing than the process may have files for.
+// shows: hazard S4
 #[tokio::test]
 async fn idle_connections_do_not_keep_a_probe_from_its_answer() {
     let server = Server::start_prefixed(&["prlimit", "--nofile=700:700"], &[]);

@@ -110,6 +110,7 @@ async fn page_shows_errors_next_to_fields_until_corrected() {
 }
 
 /// Times are entered and shown in the browser's time zone.
+// shows: hazard S41
 #[tokio::test]
 async fn expiry_is_entered_and_shown_in_local_time() {
     let (server, browser, home) = open().await;
@@ -191,6 +192,7 @@ async fn list_fits_phone_and_has_pages() {
     assert_no_complaints(&browser).await;
 }
 
+// shows: hazard S13
 #[tokio::test]
 async fn pages_fit_every_width() {
     let (server, browser, home) = open().await;
@@ -219,6 +221,7 @@ async fn pages_fit_every_width() {
 }
 
 /// Visitors of short links do not use the administration.
+// shows: hazard S12
 #[tokio::test]
 async fn error_pages_of_visitors_have_no_administration_links() {
     let (_server, browser, home) = open().await;
@@ -243,6 +246,7 @@ async fn click(server: &Server, code: &str) {
 }
 
 /// The chart follows the color scheme, has its numbers as a table, and fits on a small screen.
+// shows: hazard S41
 #[tokio::test]
 async fn page_shows_clicks_as_chart_and_table() {
     let (server, browser, home) = open().await;

@@ -165,6 +165,7 @@ async fn assets_are_immutable_and_named_by_hash() {
 }
 
 /// Anyone can craft the query of the page.
+// shows: hazard S7
 #[tokio::test]
 async fn page_announces_only_actual_changes() {
     let server = Server::start();

@@ -76,6 +76,7 @@ impl fmt::Display for GroupId {
 mod tests {
     use super::*;
 
+    // shows: hazard LB10
     #[test]
     fn name_of_a_file_ends_before_an_unannounced_checksum() {
         let rotate = |body: &[u8], current: &str| Rotate::decode(body, current);

@@ -137,12 +137,14 @@ mod tests {
     use super::{LockName, hash, number};
 
     /// The hash that the version before had the server compute: `SHA2('evenkeel/lock/shop/stock/42', 256)`.
+    // shows: KA1, hazard B8
     #[test]
     fn advisory_hash_of_a_name_never_changes() {
         let name = LockName::new("stock/42").unwrap_or_else(|error| unreachable!("{error}"));
         assert_eq!(hash("shop", &name), "2ae49f34bfee1a919b78bba9eefff4bdafa3f4a4951cc23f164ac7879d8c4192");
     }
 
+    // shows: KA1
     #[test]
     fn advisory_number_of_a_name_never_changes() {
         let number = |name: &str| number(&LockName::new(name).unwrap_or_else(|error| unreachable!("{error}")));

@@ -85,6 +85,7 @@ mod tests {
     use futures_util::FutureExt;
 
     /// Without the budget a consumer held all large records of its slots.
+    // shows: hazard F7
     #[tokio::test]
     async fn record_waits_for_room_in_the_budget() {
         let budget = RecordBudget::default();

@@ -206,6 +206,7 @@ mod tests {
     use bytes::Bytes;
     use evenkeel_protocol::queue::steps::Outcome;
 
+    // shows: hazard A1
     #[test]
     fn rejected_outcome_is_dead_with_the_reason() {
         let endless = Outcome::Snoozed { after_ms: u64::MAX };

@@ -375,6 +375,7 @@ mod tests {
     use evenkeel_link::LinkError;
     use evenkeel_protocol::queue::error::QueueError;
 
+    // shows: hazard A1
     #[test]
     fn only_a_permanent_error_ends_a_call() {
         let refused = |code: &str| LinkError::Refused { code: code.to_owned(), message: String::new() };

@@ -159,6 +159,7 @@ mod tests {
         assert_eq!(decode(encode(&[])).unwrap(), []);
     }
 
+    // shows: sql::effects_again
     #[test]
     fn truncated_or_unknown_effect_is_an_error() {
         let bytes = encode(&one_of_each());

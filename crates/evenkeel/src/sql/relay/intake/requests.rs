@@ -168,6 +168,7 @@ mod tests {
 
     use super::*;
 
+    // shows: hazard BW6
     #[test]
     fn name_is_text_or_a_whole_number() {
         let name = |json: &str| serde_json::from_str::<Name>(json).map(|name| name.0).ok();
@@ -180,6 +181,7 @@ mod tests {
     }
 
     /// The reader of such a body failed, long after it had been accepted.
+    // shows: hazard BW6
     #[test]
     fn content_that_no_reader_decodes_is_rejected() {
         let of = |json: &str| content(Some(serde_json::from_str(json).unwrap()), None, "body");

@@ -108,6 +108,7 @@ mod tests {
     use bytes::Bytes;
 
     /// On Redis they expire.
+    // shows: hazard AL2c
     #[test]
     fn expired_sequences_are_removed() {
         let rule = Rule { limit: Limit::TrimOldest(1), deduplication_ms: 10 };

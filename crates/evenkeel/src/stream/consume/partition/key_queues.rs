@@ -252,6 +252,7 @@ mod tests {
     }
 
     /// The settlement of a dead letter had failed, and the entries of its key that were read before it was repeated were handled.
+    // shows: hazard SF1
     #[test]
     fn entry_read_before_a_dead_letter_is_recorded_is_parked() {
         let mut queues = KeyQueues::new(Ordering::PerKey(OnFailure::DeadLetterSequence));

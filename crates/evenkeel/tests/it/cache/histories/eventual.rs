@@ -39,6 +39,7 @@ struct Eventual {
     stale: u64,
 }
 
+// shows: C1, hazard A31, cache::Freshness::Eventual
 #[tokio::test]
 async fn eventual_reads_see_every_acknowledged_invalidation() {
     let all = run(1..=3).await;

@@ -18,6 +18,7 @@ use testkit::park::redis;
 /// Says which seeds the long run tries: `A..B`, both included.
 pub(super) const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
 
+// shows: C2, cache::Cache::write, cache::Cache::write_with, cache::Cache::write_many, cache::Freshness::Fresh
 #[tokio::test]
 async fn fresh_reads_stay_linearizable_under_faults() {
     let tally = run(1..=3, None).await;
@@ -26,6 +27,7 @@ async fn fresh_reads_stay_linearizable_under_faults() {
 }
 
 /// With writers that open no windows, the same checker finds violations.
+// shows: C2
 #[tokio::test]
 async fn checker_finds_violation_without_windows() {
     for seed in 1..=20 {

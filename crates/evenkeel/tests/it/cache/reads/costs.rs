@@ -15,6 +15,7 @@ async fn sent(trace: &mut CommandTrace, redis: &Redis) -> Trace {
 }
 
 /// A near hit sends no command, and one write fills the near cache.
+// shows: C4
 #[tokio::test]
 async fn near_hit_sends_no_command() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -32,6 +33,7 @@ async fn near_hit_sends_no_command() {
 }
 
 /// C4: a script for every hit costs Redis several times what a `GET` does, and a second key for the lock doubles the commands.
+// shows: C4
 #[tokio::test]
 async fn hit_costs_one_get_and_miss_two_more_scripts() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

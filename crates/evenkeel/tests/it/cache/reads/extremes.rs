@@ -113,6 +113,7 @@ pub(super) async fn works(rows: &Rows, what: &str) {
     }
 }
 
+// shows: hazard A38
 async fn cache_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     let keel = rig.process().await;
     let (mut taken, mut refused) = (0, 0);
@@ -133,6 +134,7 @@ async fn cache_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     assert!(taken > 150 && refused > 50, "{taken} taken, {refused} refused");
 }
 
+// shows: hazard A38, spec/cache.md
 async fn cache_with_all_spans_extreme_works(rig: Rig) {
     let (keel, forever) = (rig.process().await, Duration::MAX);
     let builder = keel.cache("forever").ttl(forever).wait_max(forever).load_timeout(forever).retry_after(forever);
@@ -140,6 +142,7 @@ async fn cache_with_all_spans_extreme_works(rig: Rig) {
     works(&builder.retain_stale(forever).breaker(u32::MAX, forever).open().await.unwrap(), "forever").await;
 }
 
+// shows: hazard A38
 async fn reads_and_invalidations_with_extreme_options_work(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.version(|_| u64::MAX).near(100)).await;
     let db = Db::with("a");
@@ -170,6 +173,7 @@ async fn reads_and_invalidations_with_extreme_options_work(rig: Rig) {
     }
 }
 
+// shows: hazard A38
 async fn keys_and_batches_of_extreme_size_are_answered(rig: Rig) {
     let keel = rig.process().await;
     let texts = keel.cache::<str, String>("text").ttl(Duration::from_secs(600)).near(100).open().await.unwrap();
@@ -197,6 +201,7 @@ async fn keys_and_batches_of_extreme_size_are_answered(rig: Rig) {
 }
 
 /// The test's servers have no replicas, so a window on one is rejected after its timeout, or by the builder.
+// shows: hazard A38
 async fn windows_with_extreme_settings_report_their_end(rig: Rig) {
     let keel = rig.process().await;
     for (number, span) in spans().into_iter().enumerate() {
@@ -224,6 +229,7 @@ async fn windows_with_extreme_settings_report_their_end(rig: Rig) {
     }
 }
 
+// shows: cache::Keel::cache_admin
 async fn extreme_operator_parameters_are_applied_or_rejected(rig: Rig) {
     let (keel, rows, db) = (rig.process().await, rig.rows().await, Db::with("a"));
     let longest = keel.cache_admin(&"n".repeat(64)).unwrap();
@@ -249,6 +255,7 @@ async fn extreme_operator_parameters_are_applied_or_rejected(rig: Rig) {
 }
 
 /// A store without capacity stores nothing, and reads succeed.
+// shows: hazard A38
 #[tokio::test]
 async fn memory_of_extreme_size_serves_reads() {
     for bytes in COUNTS {

@@ -95,6 +95,7 @@ async fn assert_other_keys_are_served(bodies: &Bodies) {
     assert!(written.window.is_closed());
 }
 
+// shows: hazard A39
 async fn panicking_codec_fails_only_the_fill(rig: Rig) {
     let bodies = bodies(&rig, |builder| builder.near(100)).await;
     for key in ["encode panics", "decode panics"] {
@@ -106,6 +107,7 @@ async fn panicking_codec_fails_only_the_fill(rig: Rig) {
 }
 
 /// A load, whose fill encodes and decodes, and a hit, which decodes.
+// shows: hazard A39
 async fn blocking_codec_does_not_delay_other_keys(rig: Rig) {
     let bodies = bodies(&rig, |builder| builder).await;
     for key in ["encode blocks", "decode blocks"] {
@@ -122,6 +124,7 @@ async fn blocking_codec_does_not_delay_other_keys(rig: Rig) {
 }
 
 /// Another program, whose type does not panic, has stored it.
+// shows: hazard A39
 async fn entry_that_panics_the_decoder_is_reloaded(rig: Rig) {
     let texts = rig.process().await.cache::<str, String>("body").ttl(Duration::from_secs(600)).open().await.unwrap();
     let load = |_: &str| async { Ok::<_, Infallible>(Some("decode panics".to_owned())) };
@@ -133,6 +136,7 @@ async fn entry_that_panics_the_decoder_is_reloaded(rig: Rig) {
     assert_eq!(find(&bodies, "fine").await.unwrap(), Tier::Store, "it was replaced");
 }
 
+// shows: hazard A39, spec/cache.md
 async fn panicking_version_or_weight_affects_only_its_value(rig: Rig) {
     let version = |body: &Body| if body.0 == "version panics" { panic!("on purpose") } else { 1 };
     let weight = |body: &Body| if body.0 == "weight panics" { panic!("on purpose") } else { 1 };
@@ -171,6 +175,7 @@ fn reader(bodies: &Bodies, key: &'static str) -> JoinHandle<Result<bool, CacheEr
     })
 }
 
+// shows: hazard A39
 async fn misbehaving_loader_fails_only_its_key(rig: Rig) {
     let bodies = bodies(&rig, |builder| builder.load_timeout(Duration::from_secs(3))).await;
     let (hangs, blocks) = (reader(&bodies, "loader hangs"), reader(&bodies, "loader blocks"));
@@ -192,6 +197,7 @@ async fn misbehaving_loader_fails_only_its_key(rig: Rig) {
     }
 }
 
+// shows: hazard A39
 async fn misbehaving_batch_loader_fails_only_its_batch(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.load_timeout(Duration::from_secs(3))).await;
     let read = |way: &'static str| {
@@ -235,6 +241,7 @@ impl CacheKey for Key {
     }
 }
 
+// shows: hazard A39
 async fn panicking_key_fails_only_its_call(rig: Rig) {
     let keyed = rig.process().await.cache::<Key, String>("keyed").ttl(Duration::from_secs(600)).open().await.unwrap();
     let bad = Key("key panics");
@@ -252,6 +259,7 @@ async fn panicking_key_fails_only_its_call(rig: Rig) {
     assert_eq!(fine.unwrap().as_deref().map(String::as_str), Some("a"));
 }
 
+// shows: hazard A39
 async fn misbehaving_write_closes_only_its_window(rig: Rig) {
     let bodies = bodies(&rig, |builder| builder).await;
     let write = |key: &'static str| {

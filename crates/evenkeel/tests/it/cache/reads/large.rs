@@ -21,6 +21,7 @@ async fn large_values_do_not_block_small_reads_in_memory() {
 }
 
 /// With the real clock, so that a large reply can exceed a deadline.
+// shows: hazard A29
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn large_values_do_not_block_small_reads_on_redis() {
     let server = redis().await.unwrap();

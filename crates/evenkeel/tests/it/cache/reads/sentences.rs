@@ -12,6 +12,7 @@ on_both! {
 }
 
 /// A slow load is no error, but the cache is configured not to wait for it.
+// shows: cache::Freshness::StaleIfError
 async fn stale_if_error_serves_stale_after_the_soft_timeout(rig: Rig) {
     let soft = Duration::from_millis(100);
     let rows = rig.rows_with(|builder| builder.fail_safe(HOUR).load_soft_timeout(soft)).await;

@@ -28,6 +28,7 @@ async fn value_is_loaded_once_for_all_processes(rig: Rig) {
     assert_eq!(db.loads(), 1);
 }
 
+// shows: hazard H12
 async fn absent_row_is_cached(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.absent_ttl(Duration::from_secs(20))).await;
     let db = Db::new();
@@ -53,6 +54,7 @@ async fn read_reports_the_tier_of_its_value(rig: Rig) {
     assert_eq!((stale.tier, stale.stale), (Tier::Store, Some(Stale::Invalidated)));
 }
 
+// shows: hazard H12
 async fn keys_and_codecs_of_all_kinds_round_trip(rig: Rig) {
     let keel = rig.process().await;
     let ttl = Duration::from_secs(600);
@@ -97,6 +99,7 @@ async fn foreign_bytes_are_treated_as_a_miss(rig: Rig) {
 }
 
 /// Two programs of different ages would otherwise overwrite each other's entries at every read, or read garbage.
+// shows: hazard D23
 async fn entry_of_another_codec_is_not_overwritten(rig: Rig) {
     let db = Db::with("7");
     let json = rig.rows().await;
@@ -108,6 +111,7 @@ async fn entry_of_another_codec_is_not_overwritten(rig: Rig) {
     assert_eq!(find(&json, &db).await.unwrap().tier, Tier::Store, "and leaves the entry as it is");
 }
 
+// shows: cache::CacheBuilder::open
 async fn opening_a_cache_twice_is_rejected(rig: Rig) {
     let keel = rig.process().await;
     let open = || keel.cache::<u64, String>("row").ttl(Duration::from_secs(600)).open();

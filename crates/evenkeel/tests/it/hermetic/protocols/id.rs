@@ -263,6 +263,7 @@ fn repeats(fault: Fault, without: Option<Rule>) -> bool {
     repeated
 }
 
+// shows: I1
 #[test]
 fn all_rules_of_reserved_time_repeat_no_id() {
     assert!(!repeats(Fault::Promotion, None));
@@ -270,34 +271,40 @@ fn all_rules_of_reserved_time_repeat_no_id() {
 }
 
 /// To begin above what the store remembers is not enough: a promoted replica has forgotten an acquisition, and gives the worker id away again.
+// shows: hazard GI4
 #[test]
 fn new_owner_just_above_remembered_time_repeats_an_id() {
     assert!(repeats(Fault::Promotion, Some(Rule::AboveForgotten)));
 }
 
+// shows: hazard GI4, id::Snowflake
 #[test]
 fn clock_behind_without_a_margin_repeats_an_id() {
     assert!(repeats(Fault::Promotion, Some(Rule::Margin)));
 }
 
 /// A clock that is set back shows a time that was reserved before: a distance from now does not help.
+// shows: hazard GI2
 #[test]
 fn new_owner_at_a_distance_from_now_repeats_an_id_after_a_clock_step() {
     assert!(repeats(Fault::ClockStep, Some(Rule::AboveReserved)));
 }
 
+// shows: hazard GI5
 #[test]
 fn extension_by_a_superseded_owner_repeats_an_id() {
     assert!(repeats(Fault::Promotion, Some(Rule::Owner)));
 }
 
 /// A promoted replica has forgotten the successor of an owner, which goes on.
+// shows: hazard GI5
 #[test]
 fn extension_of_a_lease_that_is_over_repeats_an_id() {
     assert!(repeats(Fault::Promotion, Some(Rule::Lease)));
 }
 
 /// The settings are stored per scope, because two programs with different ones repeat ids when the store forgets.
+// shows: hazard GI7
 #[test]
 fn two_lengths_of_reserved_time_repeat_an_id() {
     assert!(repeats(Fault::Promotion, Some(Rule::OneAhead)));

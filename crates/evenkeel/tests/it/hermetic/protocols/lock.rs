@@ -228,12 +228,14 @@ fn loses(way: Way, without: Option<Rule>) -> bool {
     lost
 }
 
+// shows: K1, hazard L4, lock::Guard::begin, lock::Guard::fence_first
 #[test]
 fn fence_before_first_read_loses_no_update() {
     assert!(!loses(Way::Begin, None));
     assert!(!loses(Way::Anchor, None));
 }
 
+// shows: K1, lock::Guard::begin
 #[test]
 fn missing_or_late_fence_loses_an_update() {
     assert!(loses(Way::Unfenced, None));
@@ -241,6 +243,7 @@ fn missing_or_late_fence_loses_an_update() {
 }
 
 /// A holder that raised its fence after it had read would write a result based on an old state.
+// shows: K1
 #[test]
 fn raising_the_fence_after_a_read_loses_an_update() {
     assert!(loses(Way::Anchor, Some(Rule::HealBeforeReading)));

@@ -192,28 +192,33 @@ fn repeats(without: Option<Rule>) -> bool {
     repeated
 }
 
+// shows: I5
 #[test]
 fn all_rules_of_ranges_repeat_no_number() {
     assert!(!repeats(None));
 }
 
+// shows: hazard GI15
 #[test]
 fn range_without_a_tag_is_handed_out_again_by_a_promoted_replica() {
     assert!(repeats(Some(Rule::Tag)));
 }
 
 /// A primary that was demoted and promoted again has its run id, and what the other one had.
+// shows: hazard GI15
 #[test]
 fn run_id_alone_hands_a_range_out_again_after_a_second_promotion() {
     assert!(repeats(Some(Rule::ReplicationId)));
 }
 
 /// The range was used up and the server flushed meanwhile.
+// shows: hazard GI15
 #[test]
 fn block_that_is_sent_again_is_used_again() {
     assert!(repeats(Some(Rule::Once)));
 }
 
+// shows: hazard GI15
 #[test]
 fn block_below_the_witness_is_used_again_after_a_restore() {
     assert!(repeats(Some(Rule::AboveWitness)));

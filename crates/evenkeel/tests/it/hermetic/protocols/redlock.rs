@@ -238,12 +238,14 @@ fn broken(without: Option<Rule>) -> Vec<&'static str> {
     broken
 }
 
+// shows: K2, lock::Redlock
 #[test]
 fn all_rules_keep_one_holder_and_rising_fences() {
     assert_eq!(broken(None), Vec::<&str>::new());
 }
 
 /// The greatest of what a majority grants: the next majority may not have the server that granted it.
+// shows: K2
 #[test]
 fn fence_not_written_back_admits_a_lower_one() {
     assert!(broken(Some(Rule::WriteBack)).contains(&FENCES_RISE));
@@ -256,6 +258,7 @@ fn server_rejoining_at_once_allows_two_holders() {
 }
 
 /// It had also forgotten how high the fences were.
+// shows: K2
 #[test]
 fn server_without_a_fence_floor_lets_fences_fall() {
     assert!(broken(Some(Rule::Floor)).contains(&FENCES_RISE));

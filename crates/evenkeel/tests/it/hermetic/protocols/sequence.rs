@@ -178,22 +178,26 @@ fn repeats(without: Option<Rule>) -> bool {
     repeated
 }
 
+// shows: I4
 #[test]
 fn all_rules_of_the_witness_repeat_no_number() {
     assert!(!repeats(None));
 }
 
 /// A restored database that has caught up with a plain maximum looks like one whose processes are slow.
+// shows: hazard GI14
 #[test]
 fn witness_that_is_a_plain_maximum_repeats_a_number() {
     assert!(repeats(Some(Rule::Refuse)));
 }
 
+// shows: hazard GI14
 #[test]
 fn raise_that_leaves_no_mark_repeats_a_number() {
     assert!(repeats(Some(Rule::Mark)));
 }
 
+// shows: hazard GI14
 #[test]
 fn use_before_the_witness_repeats_a_number() {
     assert!(repeats(Some(Rule::BeforeUse)));

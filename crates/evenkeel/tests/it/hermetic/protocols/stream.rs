@@ -304,6 +304,7 @@ async fn explore(is_fenced: bool, mut check: impl AsyncFnMut(&System)) -> usize 
     known.len()
 }
 
+// shows: T2
 #[tokio::test]
 async fn stopped_owner_settles_nothing_of_the_next() {
     let mut everything_settled = false;
@@ -315,6 +316,7 @@ async fn stopped_owner_settles_nothing_of_the_next() {
     assert!(everything_settled);
 }
 
+// shows: T3
 #[tokio::test]
 async fn effects_of_a_key_are_in_order_with_the_fence() {
     let states = explore(true, async |system: &System| assert!(!system.goes_back(), "{}", system.picture())).await;
@@ -322,6 +324,7 @@ async fn effects_of_a_key_are_in_order_with_the_fence() {
 }
 
 /// The harness sees what the fence prevents.
+// shows: stream::Group::per_key
 #[tokio::test]
 async fn effects_without_the_fence_can_go_back() {
     let mut goes_back = false;
@@ -329,6 +332,7 @@ async fn effects_without_the_fence_can_go_back() {
     assert!(goes_back);
 }
 
+// shows: T8
 #[tokio::test]
 async fn every_entry_can_be_settled_from_any_state() {
     explore(true, async |system: &System| {

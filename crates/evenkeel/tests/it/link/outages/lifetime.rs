@@ -7,6 +7,7 @@ use evenkeel::link::{LinkError, LinkState};
 use std::pin::pin;
 use std::time::Duration;
 
+// shows: L10
 #[tokio::test]
 async fn last_handle_closes_everything() -> Result<()> {
     let redis = server().await?;
@@ -21,6 +22,7 @@ async fn last_handle_closes_everything() -> Result<()> {
     no_clients(&redis).await
 }
 
+// shows: L10
 #[tokio::test]
 async fn shutdown_completes_commands_in_flight() -> Result<()> {
     let redis = server().await?;

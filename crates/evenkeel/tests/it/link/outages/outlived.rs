@@ -16,6 +16,7 @@ fn runtime(is_shared: bool) -> Runtime {
 }
 
 /// Every call returned "the connection was replaced meanwhile", retryable, forever.
+// shows: L10, hazard AL5, link::Link::command, link::Link::get
 #[test]
 fn calls_after_the_runtime_ended_return_that_error() -> Result<()> {
     let servers = runtime(true);
@@ -37,6 +38,7 @@ fn calls_after_the_runtime_ended_return_that_error() -> Result<()> {
 }
 
 /// "Too few servers answered", retryable, forever.
+// shows: hazard AL5
 #[test]
 fn redlock_after_the_runtime_ended_returns_that_error() -> Result<()> {
     let servers = runtime(true);

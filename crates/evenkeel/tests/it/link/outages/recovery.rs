@@ -6,6 +6,7 @@ use evenkeel::link::{EndReason, LinkError};
 use std::pin::pin;
 use testkit::servers::{Redis, RedisOptions};
 
+// shows: L1, L2, keel::Keel::connect, keel::KeelBuilder::connect, keel::KeelBuilder::connect_with, link::Link::connect
 #[tokio::test]
 async fn link_reconnects_to_a_restarted_server() -> Result<()> {
     let mut redis = server().await?;
@@ -24,6 +25,8 @@ async fn link_reconnects_to_a_restarted_server() -> Result<()> {
 }
 
 /// What an epoch was asked to do must not happen on the next one: in between the data may have been lost.
+// shows: L3, L5, hazard H3, link::Link::command, link::Link::get, link::Link::pipeline, link::Link::run
+// shows: link::Epoch::command, link::Epoch::pipeline, link::Epoch::run
 #[tokio::test]
 async fn ended_epoch_sends_nothing() -> Result<()> {
     let redis = server().await?;
@@ -38,6 +41,8 @@ async fn ended_epoch_sends_nothing() -> Result<()> {
     Ok(())
 }
 
+// shows: L3, link::Link::command, link::Link::get, link::Link::pipeline, link::Link::run, link::Epoch::command
+// shows: link::Epoch::pipeline, link::Epoch::run
 #[tokio::test]
 async fn command_in_flight_has_unknown_outcome() -> Result<()> {
     let mut redis = server().await?;
@@ -80,6 +85,7 @@ async fn fill(redis: &Redis) -> Result<()> {
 }
 
 /// A server that reads its file says `LOADING` to everything; an epoch opened then would hand that to every caller.
+// shows: L1
 #[tokio::test]
 async fn link_waits_while_the_server_loads_its_data() -> Result<()> {
     let mut redis = slow_to_load().await?;
@@ -96,6 +102,7 @@ async fn link_waits_while_the_server_loads_its_data() -> Result<()> {
 }
 
 /// The same on an open connection, as on a server that replicates another one's data: the epoch ends if it lasts.
+// shows: L1
 #[tokio::test]
 async fn epoch_ends_if_its_server_keeps_loading() -> Result<()> {
     let redis = slow_to_load().await?;

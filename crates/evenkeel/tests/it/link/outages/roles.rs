@@ -15,6 +15,7 @@ async fn lead(redis: &Redis) -> Result<()> {
 }
 
 /// After a failover the published client kept writing to the demoted primary and got `READONLY` forever.
+// shows: L1
 #[tokio::test]
 async fn rejected_write_ends_the_epoch_of_a_demoted_primary() -> Result<()> {
     let (redis, other) = (server().await?, server().await?);
@@ -30,6 +31,7 @@ async fn rejected_write_ends_the_epoch_of_a_demoted_primary() -> Result<()> {
     Ok(())
 }
 
+// shows: L1
 #[tokio::test]
 async fn demotion_is_noticed_without_writes() -> Result<()> {
     let (redis, other) = (server().await?, server().await?);
@@ -41,6 +43,7 @@ async fn demotion_is_noticed_without_writes() -> Result<()> {
     Ok(())
 }
 
+// shows: L4
 #[tokio::test]
 async fn replica_is_rejected_at_connect() -> Result<()> {
     let (redis, other) = (server().await?, server().await?);
@@ -55,6 +58,7 @@ async fn replica_is_rejected_at_connect() -> Result<()> {
 
 /// Demoted and promoted again between two heartbeats: no call failed, no connection was closed, and yet the data may be
 /// another primary's. Components that retain what they wrote must be notified.
+// shows: L1, hazard D11, hazard BL6
 #[tokio::test]
 async fn changed_replication_id_starts_a_new_epoch() -> Result<()> {
     let (redis, other) = (server().await?, server().await?);
@@ -70,6 +74,7 @@ async fn changed_replication_id_starts_a_new_epoch() -> Result<()> {
 
 /// A primary draws a new replication id when its first replica is attached: all connections of a fleet ended at once, and every near
 /// cache was emptied.
+// shows: hazard BL6
 #[tokio::test]
 async fn attached_replica_keeps_the_epoch() -> Result<()> {
     let (redis, replica) = (server().await?, server().await?);

@@ -5,6 +5,7 @@ use anyhow::Result;
 use evenkeel::link::LinkError;
 
 /// The published client kept its one connection to a silent peer through any number of timeouts.
+// shows: L1
 #[tokio::test]
 async fn link_reconnects_after_a_silent_server_wakes() -> Result<()> {
     let mut redis = server().await?;
@@ -22,6 +23,7 @@ async fn link_reconnects_after_a_silent_server_wakes() -> Result<()> {
 }
 
 /// There is no traffic, so only the heartbeat can notice.
+// shows: L1
 #[tokio::test]
 async fn silence_is_noticed_without_traffic() -> Result<()> {
     let mut redis = server().await?;

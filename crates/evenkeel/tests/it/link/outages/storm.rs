@@ -110,6 +110,7 @@ async fn trouble(redis: &mut Redis, other: &Redis, link: &Link, seen: &Seen) -> 
     answered_again(seen).await.context("after a cut")
 }
 
+// shows: L1
 #[tokio::test]
 async fn link_recovers_under_load() -> Result<()> {
     let (mut redis, other) = (server().await?, server().await?);
@@ -132,6 +133,7 @@ async fn link_recovers_under_load() -> Result<()> {
 
 /// With callers on many threads, one is now and then preempted in the middle of sending when its connection closes. The commands behind
 /// it had no end: 63 of 64 callers waited for as long as the process ran.
+// shows: L11, hazard BL1
 #[tokio::test(flavor = "multi_thread", worker_threads = 6)]
 async fn every_call_ends_when_connections_are_killed() -> Result<()> {
     let redis = server().await?;

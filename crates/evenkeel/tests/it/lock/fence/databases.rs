@@ -15,6 +15,7 @@ on_databases! {
     another_pool_of_the_database_rejects_what_it_has_rejected
 }
 
+// shows: K3, hazard T30, lock::Guard::begin
 async fn guard_begins_in_a_database_that_has_never_seen_its_lock<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (database, (one, two)) = (S::database().await?, stand.processes().await);
     let other = furnished::<S>(&database.url).await?;
@@ -33,6 +34,7 @@ async fn guard_begins_in_a_database_that_has_never_seen_its_lock<S: Shelf>(stand
     Ok(())
 }
 
+// shows: K1, hazard T30, lock::Guard::begin
 async fn database_with_later_fences_gives_the_guard_one_of_its_own<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (database, (one, two)) = (S::database().await?, stand.processes().await);
     let other = furnished::<S>(&database.url).await?;
@@ -52,6 +54,7 @@ async fn database_with_later_fences_gives_the_guard_one_of_its_own<S: Shelf>(sta
     Ok(())
 }
 
+// shows: hazard T30, lock::Guard::fence_first
 async fn other_database_does_not_declare_an_anchored_guard_lost<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (database, (one, _)) = (S::database().await?, stand.processes().await);
     let other = furnished::<S>(&database.url).await?;
@@ -64,6 +67,7 @@ async fn other_database_does_not_declare_an_anchored_guard_lost<S: Shelf>(stand:
 }
 
 /// Two addresses of one database do not make it two: what a holder has read through one of them was written by others since.
+// shows: K1, hazard T30, lock::Guard::begin
 async fn another_pool_of_the_database_rejects_what_it_has_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let later = two.lock("other").fence_above(Fence(1 << 51)).acquire().await?;

@@ -160,6 +160,7 @@ fn boxed<'a>(
     Box::pin(future)
 }
 
+// shows: K1, lock::Guard
 #[tokio::test]
 async fn missing_fence_loses_an_update() -> Result<()> {
     let mariadb = [(Way::Unfenced, Fate::Killed), (Way::Unfenced, Fate::FailedOver)];
@@ -167,6 +168,7 @@ async fn missing_fence_loses_an_update() -> Result<()> {
     boxed(all(&mariadb, &postgres, true)).await
 }
 
+// shows: K1
 #[tokio::test]
 async fn fence_checked_only_at_write_loses_an_update() -> Result<()> {
     let mariadb = [(Way::AtWrite, Fate::CutOff), (Way::AtWrite, Fate::Killed)];
@@ -175,18 +177,21 @@ async fn fence_checked_only_at_write_loses_an_update() -> Result<()> {
 }
 
 /// A message in flight when its process died.
+// shows: K1, lock::FencedTransaction::tx, lock::FencedTransaction::commit, lock::FencedTransaction::rollback
 #[tokio::test]
 async fn fence_first_rejects_late_update_of_killed_holder() -> Result<()> {
     let both = [(Way::Begin, Fate::Killed), (Way::Anchor, Fate::Killed)];
     boxed(all(&both, &both, false)).await
 }
 
+// shows: K1
 #[tokio::test]
 async fn fence_first_rejects_update_of_disconnected_holder() -> Result<()> {
     let both = [(Way::Begin, Fate::CutOff), (Way::Anchor, Fate::CutOff)];
     boxed(all(&both, &both, false)).await
 }
 
+// shows: K1
 #[tokio::test]
 async fn fence_first_loses_no_update_across_failover() -> Result<()> {
     let both = [(Way::Begin, Fate::FailedOver), (Way::Anchor, Fate::FailedOver)];
@@ -194,6 +199,7 @@ async fn fence_first_loses_no_update_across_failover() -> Result<()> {
 }
 
 /// Fences are derived from the server's time: a new primary whose clock is behind issues fences that the database has seen.
+// shows: K1
 #[tokio::test]
 async fn fence_first_survives_failover_to_an_earlier_clock() -> Result<()> {
     let both = [(Way::Begin, Fate::FailedOverBack), (Way::Anchor, Fate::FailedOverBack)];

@@ -47,6 +47,7 @@ async fn lost_on_postgres(way: Way, end: End) -> Result<bool> {
     play::<sqlx::Postgres>(&database.url, true, way, end).await
 }
 
+// shows: K1, lock::ExclusiveLocks, lock::Guard
 #[tokio::test]
 async fn missing_fence_loses_an_update() -> Result<()> {
     assert!(lost_on_mariadb(Way::Unfenced, End::Expiry).await?);
@@ -54,6 +55,7 @@ async fn missing_fence_loses_an_update() -> Result<()> {
     Ok(())
 }
 
+// shows: K1, hazard L5, lock::Guard::begin
 #[tokio::test]
 async fn fence_checked_only_at_write_loses_an_update() -> Result<()> {
     assert!(lost_on_mariadb(Way::AtWrite, End::Flush).await?);
@@ -61,6 +63,7 @@ async fn fence_checked_only_at_write_loses_an_update() -> Result<()> {
     Ok(())
 }
 
+// shows: K1, hazard L4, lock::Guard::begin, lock::Guard::fence_first
 #[tokio::test]
 async fn fence_first_loses_no_update_on_mariadb() -> Result<()> {
     assert!(!lost_on_mariadb(Way::Begin, End::Expiry).await?);
@@ -68,6 +71,7 @@ async fn fence_first_loses_no_update_on_mariadb() -> Result<()> {
     Ok(())
 }
 
+// shows: K1, hazard L4, lock::Guard::begin, lock::Guard::fence_first
 #[tokio::test]
 async fn fence_first_loses_no_update_on_postgres() -> Result<()> {
     assert!(!lost_on_postgres(Way::Begin, End::Expiry).await?);
@@ -75,6 +79,7 @@ async fn fence_first_loses_no_update_on_postgres() -> Result<()> {
     Ok(())
 }
 
+// shows: K1, lock::LockBuilder::acquire_anchored, lock::RwBuilder::acquire_anchored
 #[tokio::test]
 async fn anchored_fence_loses_no_update() -> Result<()> {
     assert!(!lost_on_mariadb(Way::Anchor, End::Expiry).await?);

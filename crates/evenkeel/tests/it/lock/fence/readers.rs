@@ -23,6 +23,7 @@ fn writer(keel: &Keel) -> RwBuilder {
 }
 
 /// With one owner per fence, the second reader, with the same fence and another owner, was rejected without a writer.
+// shows: K9, lock::LockBuilder::acquire_anchored, lock::RwBuilder::acquire_anchored
 async fn readers_with_one_fence_all_pass<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let first = reader(&one).acquire_anchored(&stand.pool).await?;
@@ -41,6 +42,7 @@ async fn readers_with_one_fence_all_pass<S: Shelf>(stand: Stand<S>) -> Result<()
 }
 
 /// (Kleppmann's pause) A writer resumed after its lease had expired and changed what readers were reading.
+// shows: K9
 async fn reader_rejects_an_earlier_writer<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = writer(&one).acquire().await?;
@@ -56,6 +58,7 @@ async fn reader_rejects_an_earlier_writer<S: Shelf>(stand: Stand<S>) -> Result<(
 }
 
 /// A reader that was paused beyond its lease receives an error before it uses the data that it reads.
+// shows: K9
 async fn reader_after_a_later_writer_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = reader(&one).acquire_anchored(&stand.pool).await?;
@@ -68,6 +71,7 @@ async fn reader_after_a_later_writer_is_rejected<S: Shelf>(stand: Stand<S>) -> R
 
 /// (L5) Redis lost its data, and its clock is behind. The first reader raises the shared fence; the second must take that one, or it would
 /// shut the first one out.
+// shows: K9
 async fn lost_shared_fence_is_raised_for_all_readers<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let old = writer(&one).acquire().await?;

@@ -17,6 +17,7 @@ async fn add_one(guard: &Guard, pool: &Pool<Sqlite>) -> Result<()> {
 }
 
 /// The database has seen a higher fence than any server has stored: it is raised on a majority, and the next one is above it.
+// shows: K1, lock::Redlock
 #[tokio::test]
 async fn lost_fence_is_raised_on_a_majority() -> Result<()> {
     let database = sqlite_database()?;

@@ -37,6 +37,8 @@ async fn expired<S: Shelf>(stand: &Stand<S>, guard: &Guard) {
     assert!(!guard.is_lost(), "it believes in its lease");
 }
 
+// shows: K1, lock::Guard::begin, lock::Guard::fence_first, lock::FencedTransaction::tx, lock::FencedTransaction::commit
+// shows: lock::FencedTransaction::rollback
 async fn late_holder_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire().await?;
@@ -51,6 +53,7 @@ async fn late_holder_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     Ok(())
 }
 
+// shows: K1, lock::LockBuilder::acquire_anchored, lock::RwBuilder::acquire_anchored
 async fn late_anchored_holder_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire_anchored(&stand.pool).await?;
@@ -66,6 +69,7 @@ async fn late_anchored_holder_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<(
 
 /// (L5) After a failover to a stale replica, or a flush, on a server whose clock is behind, fences are lower than before: the new
 /// holder would be rejected forever.
+// shows: K1, hazard L5
 async fn fence_behind_before_the_first_read_is_raised<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let old = lock(&one).acquire().await?;
@@ -87,6 +91,7 @@ async fn fence_behind_before_the_first_read_is_raised<S: Shelf>(stand: Stand<S>)
 
 /// A holder that raised its fence after it had read would overwrite a later holder's write with a result based on an old
 /// state.
+// shows: K1
 async fn fence_behind_after_a_read_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let guard = lock(&one).acquire_anchored(&stand.pool).await?;
@@ -104,6 +109,7 @@ async fn fence_behind_after_a_read_is_rejected<S: Shelf>(stand: Stand<S>) -> Res
 }
 
 /// A deleted row has no memory of fences: a holder that stored a fence before must not continue as if the row still had it.
+// shows: K1
 async fn deleted_fence_row_is_not_recreated<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, _) = stand.processes().await;
     let guard = lock(&one).acquire().await?;
@@ -114,6 +120,7 @@ async fn deleted_fence_row_is_not_recreated<S: Shelf>(stand: Stand<S>) -> Result
 }
 
 /// PostgreSQL has no timeout as long as that: every transaction failed.
+// shows: hazard AL12
 async fn longest_lease_begins_a_transaction<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, _) = stand.processes().await;
     let longest = Duration::from_millis(u64::from(u32::MAX));
@@ -124,6 +131,7 @@ async fn longest_lease_begins_a_transaction<S: Shelf>(stand: Stand<S>) -> Result
 }
 
 /// Fences were raised above the largest integer that a script can count to: every call returned "try later".
+// shows: hazard AL12
 async fn impossible_fence_in_a_row_is_reported<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     stand.add_one(&lock(&one).acquire().await?).await?;
@@ -145,6 +153,7 @@ async fn impossible_fence_in_a_row_is_reported<S: Shelf>(stand: Stand<S>) -> Res
 }
 
 /// Redis forgot its fences, and handed the same one out within the same millisecond: "not lower" let both holders pass.
+// shows: K1, hazard L5
 async fn equal_fence_of_another_holder_is_rejected<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire_anchored(&stand.pool).await?;
@@ -158,6 +167,7 @@ async fn equal_fence_of_another_holder_is_rejected<S: Shelf>(stand: Stand<S>) ->
 }
 
 /// A holder may begin as many transactions as it likes. (MySQL counts a row as changed only if it differs.)
+// shows: K1
 async fn equal_fence_of_the_same_holder_passes<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, _) = stand.processes().await;
     let guard = lock(&one).acquire().await?;
@@ -169,6 +179,7 @@ async fn equal_fence_of_the_same_holder_passes<S: Shelf>(stand: Stand<S>) -> Res
     Ok(())
 }
 
+// shows: K1, lock::FencedTransaction::tx, lock::FencedTransaction::commit, lock::FencedTransaction::rollback
 async fn unit_of_work_begins_with_the_fence<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire_anchored(&stand.pool).await?;
@@ -187,6 +198,7 @@ async fn unit_of_work_begins_with_the_fence<S: Shelf>(stand: Stand<S>) -> Result
 }
 
 /// (An upsert that stores the greater of two fences succeeds for 7 after 9, so it does not reject the earlier holder.)
+// shows: lock::Guard::begin, lock::Guard::fence_first
 async fn lower_fence_is_rejected_in_every_statement_order<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = lock(&one).acquire_anchored(&stand.pool).await?;
@@ -200,6 +212,7 @@ async fn lower_fence_is_rejected_in_every_statement_order<S: Shelf>(stand: Stand
 }
 
 /// A process stopped in the middle of its transaction would keep the row locked for as long as it is stopped.
+// shows: K1, hazard L16, hazard B4
 async fn idle_transaction_is_ended<S: Shelf>(stand: Stand<S>) -> Result<()> {
     let (one, two) = stand.processes().await;
     let early = one.lock("stock/42").ttl(Duration::from_secs(1)).acquire().await?;
@@ -214,11 +227,13 @@ async fn idle_transaction_is_ended<S: Shelf>(stand: Stand<S>) -> Result<()> {
     Ok(())
 }
 
+// shows: lock::Guard::begin
 #[tokio::test]
 async fn idle_transaction_is_ended_on_mariadb() -> Result<()> {
     idle_transaction_is_ended(Stand::mariadb().await?).await
 }
 
+// shows: lock::Guard::begin
 #[tokio::test]
 async fn idle_transaction_is_ended_on_postgres() -> Result<()> {
     idle_transaction_is_ended(Stand::postgres().await?).await

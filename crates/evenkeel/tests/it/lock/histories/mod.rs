@@ -23,6 +23,7 @@ use testkit::proxy::Proxy;
 const SEEDS: &str = "EVENKEEL_SIM_SEEDS";
 const PROCESSES: usize = 3;
 
+// shows: K2, K3, K5, K7, lock::ExclusiveLocks
 #[tokio::test]
 async fn redis_locks_stay_exclusive_under_faults() {
     let tally = run(1..=2, true).await;
@@ -30,6 +31,7 @@ async fn redis_locks_stay_exclusive_under_faults() {
     assert!(tally.holds > 60 && tally.dropped_acquires > 5 && tally.fences > 30, "a check of nothing: {tally:?}");
 }
 
+// shows: lock::ExclusiveLocks
 #[tokio::test]
 async fn embedded_locks_stay_exclusive_while_processes_end() {
     let tally = run(1..=2, false).await;

@@ -13,6 +13,7 @@ on_both! {
     guard_dropped_during_renewal_is_released
 }
 
+// shows: K5, KR1, KA1, hazard L6, lock::LockBuilder::acquire, lock::ExclusiveLocks::acquire
 async fn dropped_acquire_leaves_nothing(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     for polls in 0.. {
@@ -29,6 +30,7 @@ async fn dropped_acquire_leaves_nothing(fleet: Fleet) {
     assert!(is_free_everywhere(&two).await, "whatever was on its way has arrived");
 }
 
+// shows: K5
 async fn dropped_acquire_of_a_held_lock_leaves_nothing(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     for polls in 0.. {
@@ -50,6 +52,8 @@ async fn dropped_acquire_of_a_held_lock_leaves_nothing(fleet: Fleet) {
     }
 }
 
+// shows: K5, KR1, lock::ExclusiveLocks, lock::Guard::release, lock::ExclusiveGuard::release, lock::Permits::release
+// shows: lock::AdvisoryGuard::release
 async fn dropped_release_completes(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     for polls in 0.. {
@@ -63,6 +67,7 @@ async fn dropped_release_completes(fleet: Fleet) {
 }
 
 /// (L7) A future that was dropped outside of the runtime panicked or blocked, because its drop had to send a command.
+// shows: K5
 async fn futures_drop_without_a_runtime(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     for polls in 0.. {
@@ -82,6 +87,7 @@ async fn futures_drop_without_a_runtime(fleet: Fleet) {
 }
 
 /// (L1) In some order of the two, a renewal followed the release and held a lock without a holder.
+// shows: K5
 async fn guard_dropped_during_renewal_is_released(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     for steps in 0..12 {

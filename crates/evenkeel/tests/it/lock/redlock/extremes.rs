@@ -45,6 +45,7 @@ async fn verdict(what: &str, works: bool, opened: Result<Redlock, LockError>) {
 }
 
 /// The longest ttl, doubled, overflowed: the builder panicked.
+// shows: hazard AL9
 #[tokio::test]
 async fn extreme_redlock_settings_work_or_are_rejected() {
     in_time(Box::pin(async {
@@ -68,6 +69,7 @@ async fn extreme_redlock_settings_work_or_are_rejected() {
 }
 
 /// One server, given three times, was a Redlock of three that all went away together.
+// shows: hazard T26
 #[tokio::test]
 async fn server_that_is_given_twice_is_refused() {
     let shared = redis().await.unwrap();
@@ -84,6 +86,7 @@ async fn server_that_is_given_twice_is_refused() {
 }
 
 /// A value that another program had stored under the key of a server's status excluded that server forever.
+// shows: hazard AL8
 #[tokio::test]
 async fn foreign_key_types_do_not_exclude_a_server() {
     in_time(Box::pin(async {

@@ -12,6 +12,7 @@ on_both! {
 }
 
 /// The holder has all three servers; two of them, a majority, are restarted empty.
+// shows: hazard L9, lock::Redlock
 async fn empty_server_grants_no_lock_until_leases_end(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
@@ -34,6 +35,7 @@ async fn empty_server_grants_no_lock_until_leases_end(fleet: Fleet) {
 
 /// A server that lost its data is given a fence floor instead of its locks: otherwise, once each server has lost its data in turn,
 /// no server knows how high the fences were.
+// shows: K2, lock::Redlock
 async fn fences_rise_though_every_server_forgets_in_turn(fleet: Fleet) {
     let redlock = fleet.process().await;
     let first = take(&redlock).await;
@@ -54,6 +56,7 @@ async fn fences_rise_though_every_server_forgets_in_turn(fleet: Fleet) {
 }
 
 /// A majority is lost unless the held locks are written back to restarted servers: three servers, then two, then one.
+// shows: hazard L9, spec/lock.md
 async fn renewal_restores_the_lock_on_an_empty_server(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;

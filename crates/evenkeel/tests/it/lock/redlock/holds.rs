@@ -22,6 +22,7 @@ on_both! {
     ttl_above_ttl_max_is_rejected
 }
 
+// shows: K2, lock::Redlock
 async fn one_holder_at_a_time_with_rising_fences(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let mut last = None;
@@ -38,6 +39,7 @@ async fn one_holder_at_a_time_with_rising_fences(fleet: Fleet) {
 }
 
 /// A server whose clock is fast ends the lease before its holder does.
+// shows: K3, lock::Redlock
 async fn lease_is_shortened_by_the_clock_drift(fleet: Fleet) {
     let guard = take(&fleet.process().await).await;
     assert_eq!(guard.remaining(), TTL - DRIFT);
@@ -45,6 +47,7 @@ async fn lease_is_shortened_by_the_clock_drift(fleet: Fleet) {
     assert!(guard.is_lost());
 }
 
+// shows: K4, hazard L8
 async fn guard_is_renewed_while_held(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
@@ -56,6 +59,7 @@ async fn guard_is_renewed_while_held(fleet: Fleet) {
     assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
+// shows: K3
 async fn paused_holder_detects_lost_lock(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
@@ -68,6 +72,7 @@ async fn paused_holder_detects_lost_lock(fleet: Fleet) {
     assert!(!other.is_lost() && !is_free_everywhere(&two).await);
 }
 
+// shows: K3, lock::LockBuilder::inspect, lock::LockBuilder::break_lock, lock::Keel::locks_held
 async fn broken_lock_is_noticed_at_the_next_renewal(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
@@ -79,6 +84,7 @@ async fn broken_lock_is_noticed_at_the_next_renewal(fleet: Fleet) {
     assert!(!other.is_lost());
 }
 
+// shows: K4, hazard L7
 async fn guard_ends_at_max_hold(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = one.lock(NAME).ttl(TTL).max_hold(TTL * 2).acquire().await.unwrap();
@@ -90,6 +96,7 @@ async fn guard_ends_at_max_hold(fleet: Fleet) {
     assert!(two.lock(NAME).ttl(TTL).try_acquire().await.unwrap().is_some());
 }
 
+// shows: K5, hazard L7
 async fn guard_drop_needs_no_runtime(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
@@ -99,6 +106,7 @@ async fn guard_drop_needs_no_runtime(fleet: Fleet) {
 }
 
 /// Time is frozen here: only messages can wake a waiter.
+// shows: K6
 async fn release_wakes_another_process(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
@@ -121,6 +129,7 @@ async fn acquire_reports_the_timeout_of_its_wait(fleet: Fleet) {
     assert!(!guard.is_lost());
 }
 
+// shows: lock::Redlock::locks_held
 async fn inspect_returns_the_holder(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = one.lock(NAME).ttl(TTL).metadata("counter 7").acquire().await.unwrap();
@@ -133,6 +142,7 @@ async fn inspect_returns_the_holder(fleet: Fleet) {
 }
 
 /// Contenders that each got some servers, released them and retried at once did so forever.
+// shows: K6
 async fn split_vote_is_resolved(fleet: Fleet) {
     let inside = Arc::new(AtomicUsize::new(0));
     let mut tasks = Vec::new();
@@ -163,6 +173,9 @@ async fn ttl_above_ttl_max_is_rejected(fleet: Fleet) {
     assert!(matches!(refused, Err(LockError::Invalid(_))), "{refused:?}");
 }
 
+// shows: lock::Redlock::connect, lock::RedlockBuilder::connect, lock::RedlockBuilder::connect_with
+// shows: lock::Redlock::memory, lock::RedlockBuilder::memory, lock::Redlock::connect_lazy
+// shows: lock::RedlockBuilder::connect_lazy
 #[test]
 fn redlock_requires_three_to_fifteen_servers() {
     assert!(matches!(Redlock::memory(2), Err(LockError::Invalid(_))));

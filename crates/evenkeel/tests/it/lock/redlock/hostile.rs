@@ -17,6 +17,7 @@ on_both! {
     guard_in_a_blocked_thread_is_lost
 }
 
+// shows: hazard AL13
 async fn panic_under_a_lock_frees_every_server(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
@@ -34,6 +35,7 @@ async fn panic_under_a_lock_frees_every_server(fleet: Fleet) {
     assert_eq!(take(&two).await.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
+// shows: hazard AL13
 async fn aborted_task_frees_every_server(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let (locks, held) = (one.clone(), Arc::new(Notify::new()));
@@ -49,6 +51,7 @@ async fn aborted_task_frees_every_server(fleet: Fleet) {
     until(async || is_free_everywhere(&two).await).await;
 }
 
+// shows: hazard AL13
 async fn endless_work_is_dropped_when_the_lock_is_lost(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = one.lock(NAME).ttl(TTL).max_hold(2 * TTL).acquire().await.unwrap();
@@ -73,6 +76,7 @@ impl Drop for PanicsWhenDropped {
     }
 }
 
+// shows: hazard AL13
 async fn work_with_panicking_drop_is_dropped_on_lock_loss(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = take(&one).await;
@@ -91,6 +95,7 @@ async fn work_with_panicking_drop_is_dropped_on_lock_loss(fleet: Fleet) {
     assert!(!next.is_lost());
 }
 
+// shows: hazard AL13
 async fn leaked_guard_ends_at_max_hold(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     std::mem::forget(one.lock(NAME).ttl(TTL).max_hold(2 * TTL).acquire().await.unwrap());
@@ -100,6 +105,7 @@ async fn leaked_guard_ends_at_max_hold(fleet: Fleet) {
 }
 
 /// A thread that sleeps polls nothing; it detects the loss at its next check.
+// shows: hazard AL13
 async fn guard_in_a_blocked_thread_is_lost(fleet: Fleet) {
     let (one, two) = (fleet.process().await, fleet.process().await);
     let guard = one.lock(NAME).ttl(TTL).max_hold(2 * TTL).acquire().await.unwrap();

@@ -21,6 +21,7 @@ fn port(url: &str) -> u16 {
 
 /// (an unsound fence) The maximum of the servers' fences is not enough: with a clock that is ahead among the servers of the
 /// first holder and not among those of the second, the second one's fence was lower.
+// shows: K2, hazard L9, lock::Redlock
 #[tokio::test]
 async fn fences_rise_though_server_clocks_differ() {
     in_time(async {
@@ -36,6 +37,7 @@ async fn fences_rise_though_server_clocks_differ() {
 }
 
 /// A server whose reply was lost, or came too late, kept the lock of a failed contender for a whole lease.
+// shows: K5, hazard L9, spec/lock.md
 #[tokio::test]
 async fn possible_grants_are_released_after_a_failed_round() {
     in_time(async {

@@ -18,6 +18,7 @@ fn host(url: &str) -> &str {
 }
 
 /// The error was "no quorum: the others are away".
+// shows: hazard AL15, lock::Redlock::connect_lazy, lock::RedlockBuilder::connect_lazy
 #[tokio::test]
 async fn wrong_password_error_names_the_server() {
     Box::pin(in_time(async {
@@ -44,6 +45,7 @@ async fn wrong_password_error_names_the_server() {
     .await;
 }
 
+// shows: hazard AL15, lock::Redlock::connect_lazy, lock::RedlockBuilder::connect_lazy
 #[tokio::test]
 async fn server_other_than_redis_is_named_in_the_error() {
     Box::pin(in_time(async {

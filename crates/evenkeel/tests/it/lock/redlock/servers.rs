@@ -53,6 +53,8 @@ async fn one_server_down_does_not_affect_the_lock() {
     .await;
 }
 
+// shows: K3, lock::Redlock::connect, lock::RedlockBuilder::connect, lock::RedlockBuilder::connect_with
+// shows: lock::Redlock::memory, lock::RedlockBuilder::memory
 #[tokio::test]
 async fn lost_majority_rejects_acquires_and_ends_holds() {
     Box::pin(in_time(async {
@@ -72,6 +74,7 @@ async fn lost_majority_rejects_acquires_and_ends_holds() {
 }
 
 /// A server that stopped responding, with its connections open, delayed every caller until its timeout.
+// shows: K5
 #[tokio::test]
 async fn unresponsive_server_does_not_delay_the_lock() {
     Box::pin(in_time(async {
@@ -107,6 +110,7 @@ async fn unresponsive_server_does_not_delay_the_lock() {
 
 /// Three servers, one away when the lock was acquired; one of the two others is started again empty. It and the one that was away
 /// would be a majority.
+// shows: K3
 #[tokio::test]
 async fn restarted_server_grants_no_held_lock() {
     Box::pin(in_time(async {
@@ -130,6 +134,7 @@ async fn restarted_server_grants_no_held_lock() {
 }
 
 /// (L1) A watchdog renewed a lock after its release.
+// shows: K4
 #[tokio::test]
 async fn no_renewal_is_sent_after_release() {
     let servers = three().await;

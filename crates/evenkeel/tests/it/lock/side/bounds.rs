@@ -33,6 +33,7 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, LockError>) -> String {
 }
 
 /// The error once said "taken, for 0 ms more", although half a minute of the lease was left.
+// shows: hazard AL3
 async fn busy_error_in_the_local_queue_has_the_remaining_time(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
@@ -57,6 +58,7 @@ async fn busy_error_behind_a_waiting_task_has_remaining_time(rig: Rig) {
 }
 
 /// Two kilobytes of metadata queued for a second, then were refused.
+// shows: hazard AL3
 async fn invalid_arguments_are_rejected_before_the_wait(rig: Rig) {
     let one = rig.process().await;
     let _guard = take(&one).await;
@@ -72,6 +74,7 @@ async fn invalid_arguments_are_rejected_before_the_wait(rig: Rig) {
 }
 
 /// Regression: with such settings, guards had expired before they were returned.
+// shows: hazard AL3
 async fn ttl_and_max_hold_below_50_ms_are_rejected(rig: Rig) {
     let one = rig.process().await;
     for span in [Duration::ZERO, Duration::from_nanos(1), Duration::from_millis(1), Duration::from_millis(49)] {
@@ -89,6 +92,7 @@ async fn ttl_and_max_hold_below_50_ms_are_rejected(rig: Rig) {
 }
 
 /// A ttl of two hours was cut to `max_hold`, an hour by default, without a word: the lock was lost after that.
+// shows: hazard BL4
 async fn ttl_above_max_hold_is_rejected(rig: Rig) {
     let one = rig.process().await;
     let hour = Duration::from_secs(3_600);
@@ -108,6 +112,7 @@ async fn ttl_above_max_hold_is_rejected(rig: Rig) {
 }
 
 /// "Must be between 1 ms and 49 days", where 50 ms is the least, and "the minimum is 50 ms" without the most.
+// shows: hazard T28
 async fn refused_ttl_names_both_bounds(rig: Rig) {
     let one = rig.process().await;
     for ttl in [Duration::from_millis(1), Duration::from_secs(50 * 86_400), Duration::MAX] {

@@ -63,6 +63,7 @@ async fn give_back(guard: Guard, waiter: &Waiter) {
 }
 
 /// With a hundred waiting processes, every release caused a hundred attempts, of which ninety-nine failed (thundering herd).
+// shows: K6, lock::Guard::release, lock::ExclusiveGuard::release, lock::Permits::release, lock::AdvisoryGuard::release
 #[tokio::test]
 async fn release_calls_only_the_longest_waiting_process() {
     in_time(async {
@@ -83,6 +84,7 @@ async fn release_calls_only_the_longest_waiting_process() {
 }
 
 /// The notified process may have canceled its call, or have died, a moment before.
+// shows: K6
 #[tokio::test]
 async fn dead_notified_waiter_does_not_delay_others() {
     in_time(async {
@@ -100,6 +102,7 @@ async fn dead_notified_waiter_does_not_delay_others() {
 }
 
 /// Another program deletes the keys of the lock, which sends no notification. The lease would last for 30 s.
+// shows: K6, hazard L10
 #[tokio::test]
 async fn waiter_polls_after_a_second_without_a_notification() {
     in_time(async {

@@ -37,6 +37,7 @@ pub(in crate::lock) async fn polled<F: Future>(future: F, polls: usize) -> Optio
 }
 
 /// (L6) `timeout(lock.acquire())`, dropped after the command had reached the server, left the lock behind until its ttl.
+// shows: K5, KR1, KA1, hazard L6, lock::LockBuilder::acquire, lock::ExclusiveLocks::acquire
 async fn dropped_acquire_leaves_nothing(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
@@ -52,6 +53,7 @@ async fn dropped_acquire_leaves_nothing(rig: Rig) {
     }
 }
 
+// shows: K5, KA1, lock::LockBuilder::acquire, lock::ExclusiveLocks::acquire
 async fn dropped_waiting_acquire_leaves_nothing(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
@@ -74,6 +76,8 @@ async fn dropped_waiting_acquire_leaves_nothing(rig: Rig) {
     }
 }
 
+// shows: K5, KR1, lock::ExclusiveLocks, lock::Guard::release, lock::ExclusiveGuard::release, lock::Permits::release
+// shows: lock::AdvisoryGuard::release
 async fn dropped_release_completes(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
@@ -88,6 +92,7 @@ async fn dropped_release_completes(rig: Rig) {
 }
 
 /// What `run` runs is dropped with it; the guard stays, and holds.
+// shows: lock::Guard::run, lock::Permits::run, lock::ExclusiveGuard::run, lock::AdvisoryGuard::run
 async fn dropped_run_keeps_the_guard(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
@@ -101,6 +106,7 @@ async fn dropped_run_keeps_the_guard(rig: Rig) {
 }
 
 /// (L7) A future that was dropped outside of the runtime panicked or blocked, because its drop had to send a command.
+// shows: K5
 async fn futures_drop_without_a_runtime(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
@@ -121,6 +127,7 @@ async fn futures_drop_without_a_runtime(rig: Rig) {
 }
 
 /// (L1) In some order of the two, a renewal followed the release and held a lock without a holder.
+// shows: K5
 async fn guard_dropped_during_renewal_is_released(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for steps in 0..12 {

@@ -128,6 +128,7 @@ async fn of_names_and_numbers(keel: &Keel) -> Vec<(String, bool)> {
 }
 
 /// `max_hold` overflowed: in memory it panicked, on Redis the limit was an arbitrary time.
+// shows: hazard AL9, hazard BL4
 #[tokio::test]
 async fn extreme_terms_behave_alike_on_both_backends() {
     in_time(Box::pin(async {
@@ -146,6 +147,7 @@ async fn extreme_terms_behave_alike_on_both_backends() {
     .await;
 }
 
+// shows: hazard AL9
 #[tokio::test]
 async fn extreme_names_and_numbers_behave_alike_on_both_backends() {
     in_time(Box::pin(async {
@@ -161,6 +163,7 @@ async fn extreme_names_and_numbers_behave_alike_on_both_backends() {
     .await;
 }
 
+// shows: hazard AL9
 async fn waits_of_extreme_length_end_with_the_lock(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for wait in spans().into_iter().map(Wait::UpTo).chain([Wait::No, Wait::Forever]) {
@@ -182,6 +185,7 @@ async fn waits_of_extreme_length_end_with_the_lock(rig: Rig) {
 }
 
 /// A script cannot count above 2^53: two holders in succession had the same fence.
+// shows: hazard AL9
 async fn fences_rise_above_the_highest_floor(rig: Rig) {
     let keel = rig.process().await;
     for floor in [0, 1, 1 << 52, (1 << 52) + 1, (1 << 53) - 2, (1 << 53) - 1, 1 << 53, u64::MAX] {
@@ -205,6 +209,7 @@ async fn fences_rise_above_the_highest_floor(rig: Rig) {
 }
 
 /// On Redis a fence of 0 meant any.
+// shows: hazard AL9
 async fn break_with_an_extreme_fence_affects_no_other_holder(rig: Rig) {
     let keel = rig.process().await;
     let guard = keel.lock("a").acquire().await.unwrap();
@@ -214,6 +219,7 @@ async fn break_with_an_extreme_fence_affects_no_other_holder(rig: Rig) {
     assert_eq!(guard.release().await.unwrap(), ReleaseOutcome::Released);
 }
 
+// shows: hazard AL9
 async fn leases_of_extreme_length_are_held_and_lost(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let least = Duration::from_millis(50);

@@ -41,6 +41,7 @@ async fn guard_holds_and_releases(rig: Rig) {
     assert!(two.lock("stock/42").try_acquire().await.unwrap().is_some());
 }
 
+// shows: K2
 async fn fences_rise(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let mut last = None;
@@ -54,6 +55,7 @@ async fn fences_rise(rig: Rig) {
     }
 }
 
+// shows: K4, hazard L8
 async fn guard_is_renewed_while_held(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
@@ -67,6 +69,7 @@ async fn guard_is_renewed_while_held(rig: Rig) {
 }
 
 /// (L3) Timers stop while a process is stopped or a machine sleeps: the holder resumed and continued with an expired lease.
+// shows: K3, hazard L3, lock::Guard
 async fn paused_holder_detects_lost_lock_on_resume(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
@@ -90,6 +93,7 @@ async fn paused_holder_detects_lost_lock_on_resume(rig: Rig) {
 }
 
 /// (L2) A failed renewal marked the lock as lost, and a later one that succeeded removed the mark: an unnoticed gap.
+// shows: K3, hazard L2, lock::Guard
 async fn lost_guard_stays_lost(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
@@ -102,6 +106,7 @@ async fn lost_guard_stays_lost(rig: Rig) {
 }
 
 /// The future of a stopped process was polled for as long as it was ready, and looked at the clock after that.
+// shows: K3, lock::Guard::run, lock::Permits::run, lock::ExclusiveGuard::run, lock::AdvisoryGuard::run
 async fn future_is_not_polled_after_the_lease_expired(rig: Rig) {
     let guard = take(&rig.process().await).await;
     let polls = Arc::new(AtomicUsize::new(0));
@@ -120,6 +125,7 @@ async fn future_is_not_polled_after_the_lease_expired(rig: Rig) {
     assert_eq!(take(&rig.process().await).await.run(async { 7 }).await, Ok(7));
 }
 
+// shows: K3, lock::LockBuilder::inspect, lock::LockBuilder::break_lock, lock::Keel::locks_held
 async fn broken_lock_is_noticed_at_the_next_renewal(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
@@ -132,6 +138,7 @@ async fn broken_lock_is_noticed_at_the_next_renewal(rig: Rig) {
 }
 
 /// (L7) A leaked guard was renewed until its process ended.
+// shows: K4, hazard L7
 async fn guard_ends_at_max_hold(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = one.lock("stock/42").ttl(TTL).max_hold(TTL * 2).acquire().await.unwrap();
@@ -155,6 +162,7 @@ async fn lock_delay_blocks_others_after_a_pause(rig: Rig) {
     assert!(two.lock("stock/42").try_acquire().await.unwrap().is_some());
 }
 
+// shows: K5
 async fn dropped_guard_releases(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     drop(take(&one).await);
@@ -162,6 +170,7 @@ async fn dropped_guard_releases(rig: Rig) {
 }
 
 /// (L7) A guard that was dropped outside of the runtime panicked or blocked, because its drop had to send a command.
+// shows: K5, hazard L7
 async fn guard_drop_needs_no_runtime(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
@@ -170,6 +179,7 @@ async fn guard_drop_needs_no_runtime(rig: Rig) {
     assert!(is_free(&two).await, "a shutdown waits for the releases");
 }
 
+// shows: lock::LockBuilder::inspect, lock::LockBuilder::break_lock, lock::Keel::locks_held
 async fn inspect_returns_the_held_lock(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = one.lock("}a%[*?]").metadata("counter 7").acquire().await.unwrap();

@@ -17,6 +17,7 @@ on_both! {
 }
 
 /// Two callers that took the same two locks in opposite orders waited for each other forever.
+// shows: hazard L14, lock::Keel::lock_many, lock::StripedLock::lock_many, lock::Guards::release
 async fn several_locks_are_acquired_in_one_order(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let forever = |lock: evenkeel::lock::LockBuilder| lock.ttl(TTL).wait(Wait::Forever);
@@ -33,6 +34,7 @@ async fn several_locks_are_acquired_in_one_order(rig: Rig) {
     rig.while_time_passes(Box::pin(both)).await;
 }
 
+// shows: hazard L14, lock::Keel::lock_many, lock::StripedLock::lock_many, lock::Guards::release
 async fn several_locks_are_acquired_all_or_none(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = one.lock("z").ttl(TTL).acquire().await.unwrap();
@@ -44,6 +46,7 @@ async fn several_locks_are_acquired_all_or_none(rig: Rig) {
     assert_eq!(two.lock_many(&["stock/42", "z", "stock/42"], |lock| lock.ttl(TTL)).await.unwrap().each().len(), 2);
 }
 
+// shows: lock::Keel::lock_many, lock::StripedLock::lock_many, lock::Guards::release
 async fn loss_of_one_of_several_locks_is_reported(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guards = one.lock_many(&["a", "stock/42"], |lock| lock.ttl(TTL)).await.unwrap();
@@ -54,6 +57,7 @@ async fn loss_of_one_of_several_locks_is_reported(rig: Rig) {
     assert!(!other.is_lost());
 }
 
+// shows: hazard L15, lock::Keel::striped_lock, lock::StripedLock::acquire, lock::StripedLock::restripe
 async fn key_maps_to_one_stripe(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let (here, there) = (one.striped_lock("stock", 16).unwrap(), two.striped_lock("stock", 16).unwrap());
@@ -72,6 +76,7 @@ async fn key_maps_to_one_stripe(rig: Rig) {
 
 const STRIPES: [u32; 3] = [13, 14, 1];
 
+// shows: hazard L15
 async fn keys_of_one_stripe_are_locked_once(rig: Rig) {
     let keel = rig.process().await;
     let stock = keel.striped_lock("stock", 2).unwrap();
@@ -82,6 +87,7 @@ async fn keys_of_one_stripe_are_locked_once(rig: Rig) {
 }
 
 /// Two versions of a program divided the keys differently, and did not keep each other out.
+// shows: K10, lock::Keel::striped_lock, lock::StripedLock::acquire, lock::StripedLock::restripe
 async fn different_stripe_count_is_rejected(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let (here, there) = (one.striped_lock("stock", 16).unwrap(), two.striped_lock("stock", 8).unwrap());
@@ -96,6 +102,7 @@ async fn different_stripe_count_is_rejected(rig: Rig) {
     drop(two.striped_lock("other", 8).unwrap().acquire(b"sku-7").await.unwrap());
 }
 
+// shows: K10, lock::Keel::striped_lock, lock::StripedLock::acquire, lock::StripedLock::restripe
 async fn stripe_count_is_changed_explicitly(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let (here, there) = (one.striped_lock("stock", 16).unwrap(), two.striped_lock("stock", 8).unwrap());

@@ -32,6 +32,7 @@ fn wait_for(keel: &Keel, mark: &'static str, order: &Arc<Mutex<Vec<&'static str>
     })
 }
 
+// shows: K6, lock::LockBuilder::acquire
 async fn tasks_of_one_process_acquire_in_request_order(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
@@ -48,6 +49,7 @@ async fn tasks_of_one_process_acquire_in_request_order(rig: Rig) {
     assert_eq!(*order.lock().unwrap(), ["a", "b", "c", "d"]);
 }
 
+// shows: K6
 async fn waiter_that_leaves_hands_on_its_turn(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
@@ -63,6 +65,7 @@ async fn waiter_that_leaves_hands_on_its_turn(rig: Rig) {
 }
 
 /// Time is frozen here: only a message can wake a waiter.
+// shows: K6, hazard L10
 async fn release_wakes_another_process(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
@@ -78,6 +81,7 @@ async fn release_wakes_another_process(rig: Rig) {
 }
 
 /// A break notifies no particular waiter. Each waiter releases the lock once it has it, which wakes the next one.
+// shows: K6
 async fn break_wakes_every_waiting_process(rig: Rig) {
     let (one, two, three) = (rig.process().await, rig.process().await, rig.process().await);
     let _broken = take(&one).await;
@@ -94,6 +98,7 @@ async fn break_wakes_every_waiting_process(rig: Rig) {
 }
 
 /// (L10) A client subscribed after its attempt had failed, and missed a release in between.
+// shows: K6
 async fn release_between_attempt_and_wait_wakes_the_waiter(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
@@ -106,6 +111,7 @@ async fn release_between_attempt_and_wait_wakes_the_waiter(rig: Rig) {
 }
 
 /// A busy process acquired the lock repeatedly, before the notified waiters ran.
+// shows: K6, hazard L11, lock::LockBuilder::acquire
 async fn repeated_acquire_yields_to_other_processes(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let order = Arc::default();
@@ -120,6 +126,7 @@ async fn repeated_acquire_yields_to_other_processes(rig: Rig) {
     assert_eq!(*order.lock().unwrap(), ["two", "one"]);
 }
 
+// shows: lock::LockBuilder::acquire, lock::LockBuilder::try_acquire, lock::ExclusiveLocks::try_acquire
 async fn acquire_reports_the_timeout_of_its_wait(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;
@@ -131,6 +138,7 @@ async fn acquire_reports_the_timeout_of_its_wait(rig: Rig) {
     assert!(!guard.is_lost());
 }
 
+// shows: K6
 async fn waiter_gets_the_lock_of_a_dead_holder_on_expiry(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = take(&one).await;

@@ -11,6 +11,7 @@ on_both! {
 }
 
 /// For a caller that acquires the lock again at once; a drop guarantees it in memory only.
+// shows: lock::Guard, lock::Guards
 async fn released_lock_is_free_at_once(rig: Rig) {
     let keel = rig.process().await;
     for _ in 0..20 {
@@ -28,6 +29,7 @@ async fn released_lock_is_free_at_once(rig: Rig) {
 }
 
 /// With a wait for each name, a call over ten names takes ten times as long as its caller configured.
+// shows: lock::Keel::lock_many, lock::StripedLock::lock_many, lock::Guards::release
 async fn lock_many_waits_once_for_all_names(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = one.lock("a").ttl(TTL).acquire().await.unwrap();

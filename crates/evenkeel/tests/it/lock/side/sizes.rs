@@ -11,6 +11,7 @@ const BIG: usize = 20 << 20;
 const PEAK_MAX: u64 = 16 << 20;
 
 /// Twenty mebibytes go both ways on the connection over which locks are acquired, renewed and released.
+// shows: hazard AL13
 #[tokio::test]
 async fn values_of_twenty_mebibytes_do_not_block_locks() {
     in_time(Box::pin(async {
@@ -41,6 +42,7 @@ async fn values_of_twenty_mebibytes_do_not_block_locks() {
 }
 
 /// As many holders as a pool admits, each with the longest metadata: half a megabyte to inspect.
+// shows: hazard AL13
 #[tokio::test]
 async fn inspect_of_a_full_pool_does_not_block_locks() {
     in_time(Box::pin(async {

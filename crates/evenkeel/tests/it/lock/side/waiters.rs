@@ -75,6 +75,7 @@ async fn steps_of(kind: Kind, tasks: usize) -> usize {
 }
 
 /// Each of 400 waiting tasks polled by itself: the server had no time for anything else, and calls of other tasks got no answer.
+// shows: hazard BL2
 #[tokio::test]
 async fn polls_of_a_process_do_not_grow_with_its_tasks() {
     for kind in [Kind::Exclusive, Kind::Permits, Kind::Readers, Kind::Writers] {

@@ -37,6 +37,7 @@ async fn dead(mail: &Mail, count: usize) -> Vec<JobId> {
     ids
 }
 
+// shows: hazard A9
 async fn redrive_whose_progress_panics_is_continued_by_the_next(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(2)).await;
     let ids = dead(&mail, 6).await;
@@ -64,6 +65,7 @@ async fn redrive_whose_progress_panics_is_continued_by_the_next(rig: Rig) {
     }
 }
 
+// shows: hazard A9
 async fn growth_after_progress_panic_is_completed_by_next_call(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(2)).await;
     let letters = (0..24).map(|number| format!("letter {number}")).collect::<Vec<_>>();
@@ -88,6 +90,7 @@ const LIMITS: AlertLimits =
     AlertLimits { backlog_max: Some(0), late_ms_max: None, dead_max: Some(0), idle_ms_max: None, running_ms_max: None };
 
 /// A panic ended the watch: no alert was raised any more, and the alerts of the same check were lost.
+// shows: hazard A9
 async fn watch_continues_after_a_panic_in_its_hook(rig: Rig) {
     let mail = rig.mail().await;
     dead(&mail, 1).await;
@@ -108,6 +111,7 @@ async fn watch_continues_after_a_panic_in_its_hook(rig: Rig) {
 }
 
 /// The hook runs where the watch does: nothing else waits for it.
+// shows: hazard A9
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn blocking_alert_hook_delays_only_its_watch() {
     in_time(async {

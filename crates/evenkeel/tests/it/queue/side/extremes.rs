@@ -78,6 +78,7 @@ pub(crate) fn changes() -> Vec<(String, Change)> {
     all
 }
 
+// shows: hazard A6
 async fn job_with_extreme_settings_is_accepted_or_rejected(rig: Rig) {
     let mail = rig.mail().await;
     for (what, change) in changes() {
@@ -97,6 +98,7 @@ async fn job_with_extreme_settings_is_accepted_or_rejected(rig: Rig) {
     office.close().await;
 }
 
+// shows: hazard A6
 async fn job_edited_to_an_extreme_is_accepted_or_rejected(rig: Rig) {
     let mail = rig.mail().await;
     let topic = mail.topic();
@@ -154,6 +156,7 @@ pub(super) fn settings() -> Vec<(String, Settings)> {
     all
 }
 
+// shows: hazard A6
 async fn queue_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     let keel = rig.process().await;
     for (number, (what, set)) in settings().into_iter().enumerate() {
@@ -182,6 +185,7 @@ async fn queue_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     }
 }
 
+// shows: hazard A6, stream::Consumer::run
 async fn consumer_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     let mail = rig.mail().await;
     for concurrency in [0, 10_001, usize::MAX] {
@@ -215,6 +219,7 @@ async fn consumer_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     assert_eq!(state(&mail, &id).await, None::<State>);
 }
 
+// shows: hazard A6
 async fn schedule_with_an_extreme_name_is_an_error(rig: Rig) {
     let mail = rig.mail().await;
     let minutely = || "* * * * *".parse().unwrap();
@@ -229,6 +234,7 @@ async fn schedule_with_an_extreme_name_is_an_error(rig: Rig) {
     assert_eq!(mail.topic().stats().await.unwrap().total.waiting(), 0);
 }
 
+// shows: hazard A6
 async fn extreme_versions_and_progress_work_or_are_rejected(rig: Rig) {
     let mail = rig.mail().await;
     // Above 2^53 a number of a script is not exact.
@@ -254,6 +260,7 @@ async fn extreme_versions_and_progress_work_or_are_rejected(rig: Rig) {
     office.close().await;
 }
 
+// shows: hazard A6, hazard SF10
 async fn pages_and_redrives_with_extreme_limits_end(rig: Rig) {
     let mail = rig.mail().await;
     let topic = mail.topic();
@@ -299,6 +306,7 @@ async fn pages_and_redrives_with_extreme_limits_end(rig: Rig) {
     assert_eq!(topic.redrive("").dry_run().await.unwrap().dead, 0);
 }
 
+// shows: hazard A6
 async fn growth_to_an_extreme_shard_count_is_rejected(rig: Rig) {
     let mail = rig.mail().await;
     for shards in [0, 1025, u16::MAX] {
@@ -309,6 +317,7 @@ async fn growth_to_an_extreme_shard_count_is_rejected(rig: Rig) {
 }
 
 /// No row is kept from the store for longer than the longest wait, or enqueued there before its time.
+// shows: hazard A6
 #[tokio::test]
 async fn horizon_of_extreme_length_works_or_is_rejected() {
     let database = testkit::park::sqlite_database().unwrap();

@@ -31,6 +31,7 @@ fn names(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| format!("{prefix}/{number:02}")).collect()
 }
 
+// shows: Q9, spec/queue.md
 async fn every_job_is_found_after_growth(rig: Rig) {
     let old = rig.mail_with(|builder| builder.shards(2)).await;
     let waiting = send(&old, &names("waiting", 30)).await;
@@ -87,6 +88,7 @@ async fn every_job_is_found_after_growth(rig: Rig) {
 }
 
 /// Processes are not restarted when a topic grows.
+// shows: Q9
 async fn consumer_follows_growth_of_its_topic(rig: Rig) {
     let old = rig.mail_with(|builder| builder.shards(1)).await;
     let desk = Desk::new();
@@ -178,6 +180,7 @@ async fn schedule_continues_in_its_new_shard(rig: Rig) {
 }
 
 /// A migrating job is due in no shard: the process that took it out must not be the only one that can complete the move.
+// shows: queue::Topic::grow, queue::Topic::grow_with
 async fn jobs_of_a_killed_migration_are_received_later(rig: Rig) {
     use evenkeel_protocol::queue::grow::{Item, SendItems, SendOutcome};
     let mail = rig.mail_with(|builder| builder.shards(1)).await;
@@ -226,6 +229,7 @@ async fn jobs_of_a_killed_migration_are_received_later(rig: Rig) {
     office.close().await;
 }
 
+// shows: queue::Topic::grow, queue::Topic::grow_with
 async fn growth_to_a_non_multiple_is_rejected(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(4)).await;
     for shards in [0, 2, 6, 2048] {

@@ -114,14 +114,17 @@ pub(super) async fn all_arrive(rig: &Rig, sizes: Vec<usize>, concurrency: usize)
 }
 
 /// All bodies of a claim came in one reply, which timed out and was requested again, forever.
+// shows: Q9, Q22, hazard F7
 async fn large_bodies_do_not_block_small_jobs(rig: Rig) {
     all_arrive(&rig, vec![20 * MIB; 8], 16).await;
 }
 
+// shows: Q9, hazard F7
 async fn many_bodies_of_a_mebibyte_keep_the_connection(rig: Rig) {
     all_arrive(&rig, vec![MIB; 100], 64).await;
 }
 
+// shows: hazard F7
 async fn page_of_large_jobs_is_read(rig: Rig) {
     let keel = rig.process().await;
     let bulk = bulk(&keel).await;
@@ -139,6 +142,7 @@ async fn page_of_large_jobs_is_read(rig: Rig) {
 }
 
 /// A reply with all bodies of a page would block the connection for all small calls of the process.
+// shows: hazard F7
 #[tokio::test]
 async fn page_is_read_in_replies_of_four_mebibytes() {
     in_time(async {
@@ -164,6 +168,7 @@ async fn page_is_read_in_replies_of_four_mebibytes() {
 }
 
 /// A search through all jobs had a page of them in memory at once, however large they were.
+// shows: hazard CL20, queue::Topic::scan
 #[tokio::test]
 async fn scan_reads_at_most_four_mebibytes_at_once() {
     in_time(async {
@@ -192,6 +197,7 @@ async fn scan_reads_at_most_four_mebibytes_at_once() {
 }
 
 /// A record's appended notes and lease work for large records as for small ones.
+// shows: hazard F7
 async fn large_body_survives_a_retry_unchanged(rig: Rig) {
     let keel = rig.process().await;
     let mail = keel.queue::<String>("mail").open().await.unwrap();

@@ -8,6 +8,7 @@ use evenkeel::queue::topic::Topic;
 use std::time::Duration;
 
 /// Programs that run go on; opening another queue, or listing them, says what Redis refuses.
+// shows: hazard A8
 #[tokio::test]
 async fn foreign_type_in_place_of_the_register_stops_no_running_program() {
     in_time(async {
@@ -37,6 +38,7 @@ async fn foreign_type_in_place_of_the_register_stops_no_running_program() {
 }
 
 /// The calls of the shard were refused and repeated, and only a metric showed it.
+// shows: hazard A8
 #[tokio::test]
 async fn foreign_type_under_a_queue_key_stops_only_its_shard() {
     in_time(async {
@@ -67,6 +69,7 @@ async fn foreign_type_under_a_queue_key_stops_only_its_shard() {
 }
 
 /// The pause stopped at the first shard that Redis refused: an operator could not pause the shards behind it.
+// shows: hazard SF12
 #[tokio::test]
 async fn topic_with_a_sick_shard_is_paused_in_the_others() {
     in_time(async {
@@ -99,6 +102,7 @@ async fn occupied(rig: &Rig, register: &str) -> String {
 
 /// A consumer that could not read one register did not read the other one either: it never saw the growth of its topic, and jobs of the new
 /// shards did not run there.
+// shows: hazard A8c
 #[tokio::test]
 async fn consumer_follows_growth_without_the_register_of_topics() {
     in_time(async {
@@ -122,6 +126,7 @@ async fn consumer_follows_growth_without_the_register_of_topics() {
 }
 
 /// Programs that run go on with the shards that they know; growing a topic, or opening one, says what Redis refuses.
+// shows: hazard A8c
 #[tokio::test]
 async fn foreign_type_in_place_of_the_register_of_growth_stops_no_running_program() {
     in_time(async {
@@ -150,6 +155,7 @@ async fn foreign_type_in_place_of_the_register_of_growth_stops_no_running_progra
 }
 
 /// The schedule was tried again and again, with a warning each time, and enqueued nothing.
+// shows: hazard A8c
 #[tokio::test]
 async fn foreign_type_in_place_of_the_register_of_schedules_stops_no_schedule() {
     in_time(async {
@@ -190,6 +196,7 @@ async fn foreign_type_in_place_of_the_register_of_schedules_stops_no_schedule() 
 }
 
 /// An entry of a newer program, or of another one, in the register hid all topics from operators and alerts.
+// shows: hazard SF17
 #[tokio::test]
 async fn topic_that_cannot_be_read_hides_no_other() {
     in_time(async {

@@ -83,6 +83,7 @@ impl Growth {
 }
 
 /// The call ended with the rejection, and nothing was asked of the new shards.
+// shows: hazard SF18
 #[tokio::test]
 async fn revocation_during_growth_passes_a_sick_old_shard() {
     in_time(async {
@@ -98,6 +99,7 @@ async fn revocation_during_growth_passes_a_sick_old_shard() {
 }
 
 /// The batches behind the first one that could not be delivered stayed where they were, and their jobs were in no shard.
+// shows: hazard SF18
 #[tokio::test]
 async fn revocation_during_growth_passes_a_sick_new_shard() {
     in_time(async {
@@ -115,6 +117,7 @@ async fn revocation_during_growth_passes_a_sick_new_shard() {
 }
 
 /// A consumer delivered no batch behind one that Redis rejected, and its jobs were due in no shard.
+// shows: hazard SF18, hazard SF21
 #[tokio::test]
 async fn consumer_delivers_batches_behind_a_sick_shard() {
     in_time(async {
@@ -132,6 +135,7 @@ async fn consumer_delivers_batches_behind_a_sick_shard() {
 
 /// The shards behind the first one that Redis rejected stayed open, for ever: programs that did not know of the growth put jobs there that
 /// no other program found. So did the rejected one.
+// shows: hazard SF19
 #[tokio::test]
 async fn shards_are_closed_again_after_a_flush_but_for_a_sick_one() {
     in_time(async {
@@ -164,6 +168,7 @@ async fn shards_are_closed_again_after_a_flush_but_for_a_sick_one() {
 }
 
 /// A call has at most 500 items. Redis permits no key of one job of the first call.
+// shows: hazard SF16
 #[tokio::test]
 async fn portion_that_is_rejected_stops_no_other_of_its_shard() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

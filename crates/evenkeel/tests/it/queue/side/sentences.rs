@@ -13,6 +13,8 @@ on_both! {
     tick_whose_encoder_panics_is_an_error
 }
 
+// shows: queue::Queue::with_durability, queue::Queue::edit, queue::JobBuilder::put, queue::Queue::withdraw
+// shows: queue::Cron::in_zone, queue::Topic::list, queue::Topic::peek
 async fn queue_calls_return_their_documented_errors(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.body_bytes_max(10)).await;
     let (body, minute) = ("a".to_owned(), Duration::from_secs(60));
@@ -33,6 +35,7 @@ async fn queue_calls_return_their_documented_errors(rig: Rig) {
     assert!(daily.in_zone("Mars/Olympus").unwrap_err().to_string().contains("Mars/Olympus"));
 }
 
+// shows: queue::Periodic::run
 async fn tick_with_an_oversized_body_is_an_error(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.body_bytes_max(10)).await;
     let schedule = mail.periodic("minutely", "* * * * *".parse().unwrap(), |_| "much too long".to_owned());
@@ -40,6 +43,7 @@ async fn tick_with_an_oversized_body_is_an_error(rig: Rig) {
     assert!(matches!(ended, Err(QueueError::TooLarge { .. })), "{ended:?}");
 }
 
+// shows: hazard A2, queue::Periodic::run
 async fn tick_whose_body_panics_is_an_error(rig: Rig) {
     let mail = rig.mail().await;
     let schedule = mail.periodic("minutely", "* * * * *".parse().unwrap(), |_| panic!("no body today"));
@@ -48,6 +52,7 @@ async fn tick_whose_body_panics_is_an_error(rig: Rig) {
 }
 
 /// The panic ended the task that ran the schedule.
+// shows: hazard A2
 async fn tick_whose_encoder_panics_is_an_error(rig: Rig) {
     struct Unwritable;
     impl serde::Serialize for Unwritable {
@@ -68,6 +73,7 @@ async fn tick_whose_encoder_panics_is_an_error(rig: Rig) {
 }
 
 /// A program that closes its keel first must not wait forever for its consumers.
+// shows: hazard A7, queue::Consumer::run
 #[tokio::test]
 async fn consumer_fails_when_its_keel_is_shut_down() {
     in_time(async {

@@ -37,6 +37,7 @@ on_those_with_row_locks! {
     locking_in_different_orders_is_a_deadlock_error
 }
 
+// shows: KC1
 async fn nowait_fails_on_a_locked_row<DB: Sql>(rig: Rig<DB>) {
     let mut holder = rig.keel.begin_locking(&rig.pool, None).await.unwrap();
     let units = DB::number(holder.tx().unwrap(), &ForUpdate::Wait.of::<DB>(FIRST).0).await.unwrap();
@@ -51,6 +52,7 @@ async fn nowait_fails_on_a_locked_row<DB: Sql>(rig: Rig<DB>) {
     other.commit().await.unwrap();
 }
 
+// shows: KC1
 async fn skip_locked_omits_a_locked_row<DB: Sql>(rig: Rig<DB>) {
     let mut holder = rig.keel.begin_locking(&rig.pool, None).await.unwrap();
     DB::number(holder.tx().unwrap(), &ForUpdate::Wait.of::<DB>(FIRST).0).await.unwrap();
@@ -61,6 +63,8 @@ async fn skip_locked_omits_a_locked_row<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// The servers' defaults are fifty seconds, and no limit.
+// shows: KC1, sql::Keel::begin_locking, sql::LockingTransaction::tx, sql::LockingTransaction::commit
+// shows: sql::LockingTransaction::rollback
 async fn lock_timeout_bounds_the_wait_for_a_row<DB: Sql>(rig: Rig<DB>) {
     let mut holder = rig.keel.begin_locking(&rig.pool, None).await.unwrap();
     DB::number(holder.tx().unwrap(), &ForUpdate::Wait.of::<DB>(FIRST).0).await.unwrap();
@@ -72,6 +76,7 @@ async fn lock_timeout_bounds_the_wait_for_a_row<DB: Sql>(rig: Rig<DB>) {
     holder.commit().await.unwrap();
 }
 
+// shows: KC1
 async fn locking_in_different_orders_is_a_deadlock_error<DB: Sql>(rig: Rig<DB>) {
     let mut one = rig.keel.begin_locking(&rig.pool, None).await.unwrap();
     let mut two = rig.keel.begin_locking(&rig.pool, None).await.unwrap();
@@ -96,6 +101,8 @@ async fn locking_in_different_orders_is_a_deadlock_error<DB: Sql>(rig: Rig<DB>) 
 }
 
 /// A limit that remained on its connection would apply to the next user of the connection.
+// shows: KC1, hazard L16, sql::Keel::begin_locking, sql::LockingTransaction::tx, sql::LockingTransaction::commit
+// shows: sql::LockingTransaction::rollback
 #[tokio::test]
 async fn lock_timeout_ends_with_its_transaction() {
     const LIMIT: &str = "SELECT CAST(@@SESSION.innodb_lock_wait_timeout AS SIGNED)";
@@ -129,6 +136,8 @@ async fn lock_timeout_ends_with_its_transaction_on_postgres() {
 }
 
 /// SQLite has one writer: the second one waits for the file, for the configured time.
+// shows: KC1, sql::Keel::begin_locking, sql::LockingTransaction::tx, sql::LockingTransaction::commit
+// shows: sql::LockingTransaction::rollback
 #[tokio::test]
 async fn sqlite_file_lock_is_awaited_as_configured() {
     let rig = Rig::<Sqlite>::open().await;

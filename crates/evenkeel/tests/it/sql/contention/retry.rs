@@ -47,6 +47,7 @@ async fn take_one<DB: Sql>(rig: &Rig<DB>, approach: Approach) -> Result<i64, Opt
 }
 
 /// The lost update: two transactions read the same state, and each wrote its result.
+// shows: KC1, sql::Stale::unless
 async fn version_compare_loses_no_update<DB: Sql>(rig: Rig<DB>) {
     let rig = Arc::new(rig);
     let mut tasks = JoinSet::new();
@@ -63,6 +64,7 @@ async fn version_compare_loses_no_update<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.units().await, 4);
 }
 
+// shows: KC1, sql::Keel::retry_adaptively
 async fn repeated_conflicts_switch_to_pessimistic_locking<DB: Sql>(rig: Rig<DB>) {
     use Approach::{Optimistic, Pessimistic};
     let (rig, approaches, policy) = (&rig, RefCell::new(Vec::new()), quick());
@@ -138,6 +140,7 @@ async fn every_extreme_retry_policy_is_accepted() {
 }
 
 /// An endless loop of retries keeps a hot row hot and its callers waiting.
+// shows: KC1, sql::Keel::retry_on_conflict
 #[tokio::test]
 async fn retries_are_bounded_and_reported() {
     let mut calls = 0;
@@ -156,6 +159,7 @@ async fn retries_are_bounded_and_reported() {
 }
 
 /// A commit without a reply may have happened: repeating the work would apply it twice.
+// shows: KC1, sql::Keel::retry_on_conflict
 #[tokio::test]
 async fn error_other_than_a_conflict_is_not_retried() {
     for error in [sqlx::Error::Io(std::io::ErrorKind::ConnectionReset.into()), sqlx::Error::RowNotFound] {
@@ -172,6 +176,7 @@ async fn error_other_than_a_conflict_is_not_retried() {
 }
 
 /// Each of two serializable transactions writes what the other has read.
+// shows: KC1, hazard A13, sql::Keel::retry_on_conflict
 #[tokio::test]
 async fn serialization_failure_is_a_conflict() {
     let rig = Rig::<sqlx::Postgres>::open().await;
@@ -190,6 +195,7 @@ async fn serialization_failure_is_a_conflict() {
 }
 
 /// The row has changed since the snapshot of the transaction, which MariaDB reports only with this setting (1020).
+// shows: hazard A13
 #[tokio::test]
 async fn row_changed_since_the_snapshot_is_a_conflict() {
     let rig = Rig::<sqlx::MySql>::open().await;

@@ -4,11 +4,13 @@ use crate::sql::rig::{Rig, Sql, in_time, pool};
 use testkit::eventually;
 use testkit::proxy::{Direction, Proxy};
 
+// shows: hazard G1, sql::LockingTransaction::commit
 #[tokio::test]
 async fn unanswered_locking_commit_is_not_retryable_on_mariadb() {
     Box::pin(in_time(unanswered_locking_commit_is_not_retryable(Rig::<sqlx::MySql>::open().await))).await;
 }
 
+// shows: hazard G1, sql::LockingTransaction::commit
 #[tokio::test]
 async fn unanswered_locking_commit_is_not_retryable_on_postgres() {
     Box::pin(in_time(unanswered_locking_commit_is_not_retryable(Rig::<sqlx::Postgres>::open().await))).await;

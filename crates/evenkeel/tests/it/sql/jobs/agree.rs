@@ -60,6 +60,7 @@ async fn agree<DB: Tested>(place: TestDatabase<DB>, kept: Kept) {
     }
 }
 
+// shows: hazard F4c
 async fn operators_and_programs_agree_on_jobs_in_memory<DB: Tested>(place: TestDatabase<DB>) {
     agree(place, Kept::Redis).await;
 }
@@ -79,10 +80,12 @@ async fn operators_and_programs_agree_on_jobs_that_the_disk_confirms() {
     }
 }
 
+// shows: hazard F4c, queue::Topic::amend, queue::Queue::amend
 async fn operators_and_programs_agree_on_jobs_with_rows<DB: Tested>(place: TestDatabase<DB>) {
     agree(place, Kept::Rows).await;
 }
 
+// shows: hazard F4c
 async fn operators_and_programs_agree_on_jobs_beyond_the_horizon<DB: Tested>(place: TestDatabase<DB>) {
     agree(place, Kept::RowsAlone).await;
 }
@@ -108,6 +111,7 @@ impl Desk {
     }
 }
 
+// shows: hazard F4e
 async fn operators_and_programs_agree_on_pauses<DB: Tested>(place: TestDatabase<DB>) {
     for (kept, is_flushed) in all_cases() {
         let story = format!("{kept:?}, flushed: {is_flushed}");
@@ -132,6 +136,7 @@ async fn operators_and_programs_agree_on_pauses<DB: Tested>(place: TestDatabase<
 }
 
 /// Limits count jobs in Redis, not rows: on a queue with rows, the call that sets a limit is rejected.
+// shows: hazard F4e, queue::Topic::set_limits
 async fn operators_and_programs_agree_on_limits<DB: Tested>(place: TestDatabase<DB>) {
     let limits = Limits { jobs_max: Some(4), bytes_max: None };
     for (kept, is_flushed) in all_cases() {
@@ -158,6 +163,7 @@ async fn operators_and_programs_agree_on_limits<DB: Tested>(place: TestDatabase<
     }
 }
 
+// shows: hazard F4e
 async fn operators_and_programs_agree_on_shards<DB: Tested>(place: TestDatabase<DB>) {
     for (kept, is_flushed) in all_cases() {
         let story = format!("{kept:?}, flushed: {is_flushed}");
@@ -191,6 +197,7 @@ async fn operators_and_programs_agree_on_shards<DB: Tested>(place: TestDatabase<
 }
 
 /// Rows whose jobs are in the store at other times, and rows whose jobs are not in the store, form one list without gaps.
+// shows: hazard F4c
 async fn page_of_rows_and_store_is_complete_and_ordered<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place, Kept::RowsAlone).await;
     let mut sent = Vec::new();

@@ -142,11 +142,13 @@ async fn attempts<DB: Tested>(place: &TestDatabase<DB>, stage: Stage) {
     assert_eq!(stage.found(id).await, (State::Dead, 3, Some("attempt 3 failed".to_owned())));
 }
 
+// shows: hazard F4d
 async fn failed_attempts_survive_flush<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     attempts(&place, stage).await;
 }
 
+// shows: hazard F4d
 async fn failed_attempts_survive_restart_of_embedded_store<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::embedded(&place).await;
     attempts(&place, stage).await;
@@ -186,17 +188,20 @@ async fn death<DB: Tested>(place: &TestDatabase<DB>, stage: Stage) {
     assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE state = 1").await, 1);
 }
 
+// shows: Q8, hazard F4d, queue::TopicRedrive::run, queue::TopicRedrive::run_with, queue::TopicRedrive::dry_run
 async fn dead_letter_survives_flush<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     death(&place, stage).await;
 }
 
+// shows: Q8, hazard F4d
 async fn dead_letter_survives_restart_of_embedded_store<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::embedded(&place).await;
     death(&place, stage).await;
 }
 
 /// Between the loss and the sweep, dead letters exist only as rows.
+// shows: hazard F4d, queue::Topic::list, queue::Topic::peek
 async fn dead_letter_is_listed_before_the_sweep<DB: Tested>(place: TestDatabase<DB>) {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let operator = Keel::connect(&redis.url()).await.unwrap();
@@ -250,6 +255,7 @@ async fn dead_in_store(stage: &Stage) -> JobId {
 }
 
 /// A store that lost its latest writes, or whose worker died between the row and the store, has the older state.
+// shows: hazard F4d
 async fn job_with_a_dead_row_does_not_run<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     let id = stage.queue.now(&1).await.unwrap();
@@ -266,6 +272,7 @@ async fn job_with_a_dead_row_does_not_run<DB: Tested>(place: TestDatabase<DB>) {
 }
 
 /// The row is dead, while the job still runs in the store.
+// shows: queue::Topic::delete_dead
 async fn dead_letter_of_a_dead_worker_is_deleted<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     let topic = stage.queue.topic();
@@ -285,6 +292,7 @@ async fn dead_letter_of_a_dead_worker_is_deleted<DB: Tested>(place: TestDatabase
     }
 }
 
+// shows: hazard F4d
 async fn death_known_only_to_the_store_survives_flush<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     let id = dead_in_store(&stage).await;
@@ -296,6 +304,7 @@ async fn death_known_only_to_the_store_survives_flush<DB: Tested>(place: TestDat
 }
 
 /// The operator's process died between the two, or a failover lost the store's latest writes.
+// shows: hazard F4d, queue::TopicRedrive::run, queue::TopicRedrive::run_with, queue::TopicRedrive::dry_run
 async fn dead_letter_redriven_only_in_its_row_runs<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::on_redis(&place).await;
     let id = dead_in_store(&stage).await;
@@ -318,6 +327,7 @@ async fn updates_so_far(pool: &MySqlPool) -> u64 {
     counter.get::<String, _>(1).parse().unwrap()
 }
 
+// shows: hazard F4d
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_failed_attempts_cost_a_statement_mariadb() {
     let database = park::mariadb_database().await.unwrap();

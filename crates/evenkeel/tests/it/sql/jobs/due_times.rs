@@ -88,6 +88,7 @@ fn is_of_seconds(error: &impl ToString) -> bool {
 }
 
 /// A row accepted a time in seconds as one in the past: the job ran at once. Of jobs without rows every way rejected it.
+// shows: hazard SF5
 #[tokio::test]
 async fn time_in_seconds_is_rejected_and_one_in_the_past_is_now() {
     let server = redis().await.unwrap();
@@ -114,6 +115,7 @@ async fn time_in_seconds_is_rejected_and_one_in_the_past_is_now() {
     }
 }
 
+// shows: hazard SF5
 #[tokio::test]
 async fn time_of_a_unit_of_work_in_seconds_is_rejected_and_one_in_the_past_is_now() {
     let (keel, place) = (Keel::memory(), TestDatabase::<Sqlite>::open().await);
@@ -139,6 +141,7 @@ async fn time_of_a_unit_of_work_in_seconds_is_rejected_and_one_in_the_past_is_no
     }
 }
 
+// shows: hazard SF5
 #[tokio::test]
 async fn seek_or_pause_with_a_time_in_seconds_is_rejected() {
     let keel = Keel::memory();

@@ -114,6 +114,8 @@ async fn until_no_row_lives<DB: Tested>(place: &TestDatabase<DB>) {
     }
 }
 
+// shows: hazard F4, queue::Topic::revoke, queue::Topic::reschedule, queue::Topic::purge, queue::Topic::pause
+// shows: queue::Topic::resume
 async fn revoked_job_never_runs_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for is_flushed in [false, true] {
@@ -132,6 +134,8 @@ async fn revoked_job_never_runs_after_flush<DB: Tested>(place: TestDatabase<DB>)
     }
 }
 
+// shows: hazard F4, queue::Topic::revoke, queue::Topic::reschedule, queue::Topic::purge, queue::Topic::pause
+// shows: queue::Topic::resume
 async fn rescheduled_and_edited_jobs_survive_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for is_flushed in [false, true] {
@@ -160,6 +164,8 @@ async fn job_run_now_runs_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     }
 }
 
+// shows: hazard F4, queue::Topic::revoke, queue::Topic::reschedule, queue::Topic::purge, queue::Topic::pause
+// shows: queue::Topic::resume
 async fn purged_jobs_do_not_come_back_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for is_flushed in [false, true] {
@@ -179,6 +185,7 @@ async fn purged_jobs_do_not_come_back_after_flush<DB: Tested>(place: TestDatabas
     assert!(!desk.waits(id).await);
 }
 
+// shows: hazard F4
 async fn deleted_dead_letters_do_not_come_back_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for is_flushed in [false, true] {
@@ -196,6 +203,7 @@ async fn deleted_dead_letters_do_not_come_back_after_flush<DB: Tested>(place: Te
     }
 }
 
+// shows: hazard F4
 async fn redriven_dead_letter_runs_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     for (number, is_flushed) in [(1, false), (2, true)] {
@@ -237,6 +245,7 @@ async fn added_job_runs_after_flush<DB: Tested>(place: TestDatabase<DB>) {
     }
 }
 
+// shows: hazard F4
 async fn job_beyond_the_horizon_is_listed_for_operators<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::with_horizon(&place, Some(HOUR)).await;
     let far = desk.queue.delay(10 * HOUR, &1).await.unwrap();
@@ -248,6 +257,8 @@ async fn job_beyond_the_horizon_is_listed_for_operators<DB: Tested>(place: TestD
     assert_eq!(desk.topic.stats().await.unwrap().rows, Some(0));
 }
 
+// shows: hazard F4, queue::Topic::revoke, queue::Topic::reschedule, queue::Topic::purge, queue::Topic::pause
+// shows: queue::Topic::resume, queue::Topic::amend, queue::Topic::why
 async fn topic_without_its_database_rejects_every_change<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     let (id, dead) = (desk.later(1).await, desk.make_dead(2).await);
@@ -290,6 +301,8 @@ async fn topic_without_its_database_rejects_every_change<DB: Tested>(place: Test
     }
 }
 
+// shows: hazard F4, queue::Topic::revoke, queue::Topic::reschedule, queue::Topic::purge, queue::Topic::pause
+// shows: queue::Topic::resume
 async fn pause_survives_flush<DB: Tested>(place: TestDatabase<DB>) {
     let desk = Desk::open(&place).await;
     desk.topic.pause(None).await.unwrap();

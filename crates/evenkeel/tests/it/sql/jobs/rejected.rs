@@ -81,6 +81,7 @@ fn ids_of(shard: u16) -> impl Iterator<Item = JobId> {
 }
 
 /// Nothing was deleted while Redis rejected one of two shards.
+// shows: hazard SF16
 #[tokio::test]
 async fn purge_with_a_sick_shard_deletes_jobs_of_the_other() {
     let (stage, _) = Stage::with_a_sick_shard().await;
@@ -88,6 +89,7 @@ async fn purge_with_a_sick_shard_deletes_jobs_of_the_other() {
 }
 
 /// The dead letters of all shards stayed.
+// shows: hazard SF16
 #[tokio::test]
 async fn purge_with_a_sick_shard_deletes_dead_letters_of_the_other() {
     let stage = Stage::open(2).await;
@@ -98,6 +100,7 @@ async fn purge_with_a_sick_shard_deletes_dead_letters_of_the_other() {
 }
 
 /// The dead letters behind the first one that was rejected stayed. Redis permits no key of that one.
+// shows: hazard SF16
 #[tokio::test]
 async fn purge_of_dead_letters_passes_one_that_is_rejected() {
     let stage = Stage::open(1).await;
@@ -112,6 +115,7 @@ async fn purge_of_dead_letters_passes_one_that_is_rejected() {
 }
 
 /// The jobs behind the first one that is rejected were not revoked.
+// shows: hazard SF16
 #[tokio::test]
 async fn revocation_that_is_rejected_stops_no_other() {
     let (stage, ids) = Stage::with_a_sick_shard().await;
@@ -121,6 +125,7 @@ async fn revocation_that_is_rejected_stops_no_other() {
 }
 
 /// A page with rows of a shard that Redis rejects restored nothing, and later asked for each of its jobs by itself, with each round.
+// shows: hazard SF20
 #[tokio::test]
 async fn sweep_with_a_sick_shard_restores_jobs_of_the_other() {
     const JOBS: usize = 60;

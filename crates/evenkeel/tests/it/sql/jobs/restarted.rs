@@ -72,10 +72,12 @@ async fn agree<DB: Tested>(place: TestDatabase<DB>, kept: Kept) {
     }
 }
 
+// shows: hazard F4c
 async fn operators_act_on_rows_after_a_restart_of_the_embedded_store<DB: Tested>(place: TestDatabase<DB>) {
     agree(place, Kept::Rows).await;
 }
 
+// shows: hazard F4c
 async fn operators_act_on_rows_beyond_the_horizon_after_a_restart<DB: Tested>(place: TestDatabase<DB>) {
     agree(place, Kept::RowsAlone).await;
 }

@@ -69,6 +69,7 @@ async fn waits(queue: &Queue<u32>, id: &JobId) -> bool {
     matches!(steps.job(&shard, *id).await.unwrap(), Some(Found::Live { state: State::Waiting(_), .. }))
 }
 
+// shows: spec/queue.md
 async fn job_runs_once_and_its_row_is_deleted<DB: Tested>(place: TestDatabase<DB>) {
     let queue = opened(&place).await;
     queue.now(&7).await.unwrap();
@@ -93,6 +94,7 @@ async fn restart_of_the_embedded_store_loses_no_job<DB: Tested>(place: TestDatab
     task.abort();
 }
 
+// shows: spec/queue.md
 async fn flushed_redis_is_refilled_from_the_rows<DB: Tested>(place: TestDatabase<DB>) {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
     let queue = on_redis(&place, &redis).await;
@@ -109,6 +111,7 @@ async fn flushed_redis_is_refilled_from_the_rows<DB: Tested>(place: TestDatabase
     task.abort();
 }
 
+// shows: spec/queue.md
 async fn finished_job_is_not_restored<DB: Tested>(place: TestDatabase<DB>) {
     let queue = opened(&place).await;
     let done = queue.job(&1).id("done").enqueue().await.unwrap().id;
@@ -139,6 +142,7 @@ async fn finished_job_is_not_restored<DB: Tested>(place: TestDatabase<DB>) {
     assert_eq!(place.number("SELECT COUNT(*) FROM evenkeel_jobs WHERE ended_as = 3").await, 1);
 }
 
+// shows: queue::Queue::revoke, queue::Queue::reschedule, queue::Queue::reschedule_in, queue::Topic::revoke
 async fn revoked_job_never_runs_though_the_store_has_the_job<DB: Tested>(place: TestDatabase<DB>) {
     let old = opened(&place).await;
     let id = old.delay(HOUR, &1).await.unwrap();

@@ -58,6 +58,7 @@ async fn dies_at(point: &str, open: &Open) {
     assert!(word.is_err(), "{point} was never reached");
 }
 
+// shows: spec/queue.md
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn death_between_row_and_redis_loses_and_repeats_no_job() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -95,6 +96,7 @@ async fn death_between_row_and_redis_loses_and_repeats_no_job() {
     task.abort();
 }
 
+// shows: hazard F4d
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn worker_death_after_its_row_is_dead_keeps_dead_letter() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

@@ -124,6 +124,7 @@ impl Stage {
     }
 }
 
+// shows: hazard F4a
 async fn rescue_makes_no_dead_letter_of_a_finished_job<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     for is_flushed in [false, true] {
@@ -135,6 +136,7 @@ async fn rescue_makes_no_dead_letter_of_a_finished_job<DB: Tested>(place: TestDa
     }
 }
 
+// shows: hazard F4a
 async fn crashed_job_with_live_row_is_dead_without_running<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     let id = stage.silent_at_last_attempt("crashes").await;
@@ -154,6 +156,7 @@ impl Drop for Explosive {
 }
 
 /// What its row does not let run is dropped by the attempt itself, outside the handler.
+// shows: hazard A2
 async fn panic_in_the_drop_of_a_body_frees_its_lease<DB: Tested>(place: TestDatabase<DB>) {
     let keel = Keel::memory();
     let queue = keel.queue::<Explosive>("explosive").retries(0).sql(&place.pool).open().await.unwrap();
@@ -173,6 +176,7 @@ async fn panic_in_the_drop_of_a_body_frees_its_lease<DB: Tested>(place: TestData
     let _ = task.await;
 }
 
+// shows: hazard F4b
 async fn completion_in_store_alone_keeps_the_live_row<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     for is_flushed in [false, true] {
@@ -189,6 +193,7 @@ async fn completion_in_store_alone_keeps_the_live_row<DB: Tested>(place: TestDat
     }
 }
 
+// shows: hazard F4b
 async fn withdrawal_in_store_alone_keeps_the_live_row<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     for is_flushed in [false, true] {
@@ -207,6 +212,7 @@ async fn withdrawal_in_store_alone_keeps_the_live_row<DB: Tested>(place: TestDat
     }
 }
 
+// shows: hazard F5
 async fn large_bodies_are_restored_and_sent_only_when_needed<DB: Tested>(place: TestDatabase<DB>) {
     const JOBS: usize = 24;
     let stage = Stage::open(&place).await;
@@ -263,6 +269,7 @@ const FLUSH_AND_LEASE: &str = "redis.call('FLUSHALL') return redis.call('SET', A
 /// No key but that of a record ends in one of these.
 const LETTERS: std::ops::RangeInclusive<u8> = b'A'..=b'Z';
 
+// shows: hazard F5
 async fn failing_page_is_halved_down_to_one_job<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     let mut ids = Vec::new();
@@ -287,6 +294,7 @@ async fn failing_page_is_halved_down_to_one_job<DB: Tested>(place: TestDatabase<
 }
 
 /// A portion that Redis rejected kept the portions behind it from being put. The process itself does not sweep here.
+// shows: hazard BW12
 #[tokio::test]
 async fn portion_that_is_rejected_stops_no_other() {
     let place = TestDatabase::<sqlx::Sqlite>::open().await;
@@ -315,6 +323,7 @@ async fn portion_that_is_rejected_stops_no_other() {
 }
 
 /// Each call that names one job is never answered: no page with it ends. On one database, because the calls are those to Redis.
+// shows: hazard F5
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn page_that_times_out_does_not_stop_the_sweep() {
     let place = TestDatabase::<sqlx::Sqlite>::open().await;
@@ -347,6 +356,7 @@ async fn page_that_times_out_does_not_stop_the_sweep() {
     testkit::eventually("it comes back by itself", async || waits(lost).await).await.unwrap();
 }
 
+// shows: Q22, hazard F5
 async fn unreadable_row_does_not_stop_the_sweep<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     let mut ids = Vec::new();
@@ -361,6 +371,7 @@ async fn unreadable_row_does_not_stop_the_sweep<DB: Tested>(place: TestDatabase<
     assert!(stage.waits(ids[1]).await && stage.waits(ids[2]).await, "the others are there");
 }
 
+// shows: hazard F5
 async fn only_one_process_sweeps_at_a_time<DB: Tested>(place: TestDatabase<DB>) {
     let stage = Stage::open(&place).await;
     let id = stage.queue.delay(HOUR, &"a".to_owned()).await.unwrap();

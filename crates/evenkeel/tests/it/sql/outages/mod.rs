@@ -28,6 +28,7 @@ async fn until_up(keel: &Keel, is_up: bool) {
 
 /// Eight links were banned in one unit of work while Redis was away. The first invalidation failed, the others were never begun: neither
 /// were they pending, nor were their near values dropped, and the instance served seven of the links for another ten seconds.
+// shows: U2, hazard BW1
 #[tokio::test]
 async fn every_invalidation_is_pending_during_an_outage() {
     in_time(Box::pin(async {
@@ -61,6 +62,7 @@ async fn every_invalidation_is_pending_during_an_outage() {
 }
 
 /// A foreign value under a key of one queue kept the jobs of all others from being sent.
+// shows: U1, hazard BW1
 #[tokio::test]
 async fn jobs_are_sent_although_another_queue_fails() {
     in_time(Box::pin(async {
@@ -84,6 +86,7 @@ async fn jobs_are_sent_although_another_queue_fails() {
 
 /// The relay tried Redis at intervals of up to five seconds, and waited for the end of the last one after Redis was back. The clock of the
 /// relay stands still here.
+// shows: hazard BW3
 #[tokio::test]
 async fn effects_are_carried_out_once_the_link_is_up() {
     in_time(Box::pin(async {
@@ -109,6 +112,7 @@ async fn effects_are_carried_out_once_the_link_is_up() {
 }
 
 /// Of a unit with more invalidations than the link takes at once, each attempt began with the first again, and none ever came to the end.
+// shows: U1, hazard BW1, hazard BW2, hazard BW11
 async fn units_of_any_size_are_carried_out_after_outages<DB: Sql>() {
     let tally = run::<DB>(1..=2, Plan { units: 4, effects_max: 700, in_flight_max: 100 }).await;
     assert_eq!(tally.violations(), 0, "{tally:?}");
@@ -128,6 +132,7 @@ async fn long_run<DB: Sql>() {
 macro_rules! on_each_server {
     ($($name:ident: $database:ty;)+) => {$(
         mod $name {
+            // shows: U1, hazard BW1, hazard BW2, hazard BW11
             #[tokio::test]
             async fn units_of_any_size_are_carried_out_after_outages() {
                 Box::pin(super::units_of_any_size_are_carried_out_after_outages::<$database>()).await;

@@ -24,6 +24,7 @@ use servers::Servers;
 const LONG: &str = "EVENKEEL_SIM_OUTBOX";
 
 /// (Every hand-made outbox) A process died between its commit and Redis, and the effects never reached Redis.
+// shows: U1, sql::Work::commit, spec/unit-of-work.md
 async fn effects_match_sql_after_random_kills<DB: Sql>() {
     let (servers, findings) = play::<DB>(Scale::small()).await;
     assert!(findings.committed >= 100 && findings.entries_held > 0 && findings.ordered > 0, "{findings:?}");
@@ -32,6 +33,7 @@ async fn effects_match_sql_after_random_kills<DB: Sql>() {
 }
 
 /// The SQL rows are changed behind the library's back: a comparison that cannot fail shows nothing.
+// shows: spec/unit-of-work.md
 async fn comparison_finds_differences<DB: Sql>(servers: &Servers<DB>) {
     for change in [
         "UPDATE accounts SET units = units + 1",
@@ -75,6 +77,7 @@ async fn play<DB: Sql>(scale: Scale) -> (Servers<DB>, Findings) {
 macro_rules! on_each_server {
     ($($name:ident: $database:ty;)+) => {$(
         mod $name {
+            // shows: U1, sql::Work::commit, spec/unit-of-work.md
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn effects_match_sql_after_random_kills() {
                 Box::pin(super::effects_match_sql_after_random_kills::<$database>()).await;

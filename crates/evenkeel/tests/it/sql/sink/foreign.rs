@@ -9,6 +9,7 @@ use testkit::conformance::stream_sink::{RULE, ordered, unordered};
 use testkit::servers::{Redis, RedisOptions};
 
 /// The call failed after other messages were appended, and was repeated: they were appended again each time.
+// shows: hazard A8b
 #[tokio::test]
 async fn foreign_value_under_a_sequence_is_replaced() -> Result<()> {
     let redis = Redis::start(RedisOptions::new()).await?;

@@ -35,6 +35,7 @@ async fn held(context: &jetstream::Context) -> Result<Vec<(String, Option<String
 }
 
 /// A copy within the window of the stream is dropped by the server; what belongs to another key or topic is none.
+// shows: U3, hazard O6, sql::NatsSink
 #[tokio::test]
 async fn nats_drops_a_duplicate() -> Result<()> {
     let (_nats, sink, context) = shop().await?;
@@ -52,6 +53,7 @@ async fn nats_drops_a_duplicate() -> Result<()> {
 }
 
 /// A message that can never be sent is distinguished from one that can be sent later, and holds only its own key.
+// shows: sql::Sink::publish
 #[tokio::test]
 async fn message_that_nats_cannot_store_is_poison() -> Result<()> {
     let (_nats, sink, _context) = shop().await?;
@@ -76,6 +78,7 @@ async fn missing_stream_uses_no_attempts() -> Result<()> {
 }
 
 /// A subject that NATS cannot have is permanently rejected, whatever its length, and the connection continues.
+// shows: hazard A27
 #[tokio::test]
 async fn extreme_subjects_are_accepted_or_rejected() -> Result<()> {
     let (nats, sink, _context) = shop().await?;
@@ -89,6 +92,7 @@ async fn extreme_subjects_are_accepted_or_rejected() -> Result<()> {
 }
 
 /// The sink reconnects to a broker that was killed and restarted, which drops a duplicate of what it had.
+// shows: sql::NatsSink
 #[tokio::test]
 async fn sink_reconnects_to_a_restarted_broker() -> Result<()> {
     let (mut nats, sink, context) = shop().await?;

@@ -43,6 +43,7 @@ async fn check(effects: &mut Effects, cache: &Cache<i64, i64>, strong: &Cache<i6
 
 /// A program with two keels named a cache of one in a unit of work of the other: the commit reported success, and the effect
 /// was in the wrong Redis.
+// shows: hazard A12, sql::Effects::revoke
 async fn effects_of_another_keel_are_rejected<DB: Sql>(rig: Rig<DB>) {
     let other = Keel::memory();
     let stock = other.cache("stock").ttl(TTL).open().await.unwrap();
@@ -68,6 +69,7 @@ async fn effects_of_another_keel_are_rejected<DB: Sql>(rig: Rig<DB>) {
 
 /// A Redis at the same address under the same prefix is one store, whichever keel names it; under another prefix it is another one, and so
 /// is the embedded store.
+// shows: hazard A12
 #[tokio::test]
 async fn effects_of_another_redis_are_rejected() {
     crate::in_time(Box::pin(async {
@@ -101,6 +103,7 @@ async fn handed_on<DB: Sql>(connection: &mut DB::Connection, sql: &str) -> Resul
 }
 
 /// Two transactions that lock each other out: the one that the database ends may be done again, and the error says so.
+// shows: hazard A13
 async fn question_mark_keeps_the_database_error<DB: Sql>(rig: Rig<DB>) {
     let (mut one, mut two) = (rig.pool.acquire().await.unwrap(), rig.pool.acquire().await.unwrap());
     let set = |id: i64| format!("UPDATE stock SET units = units + 1 WHERE id = {id}");
@@ -127,6 +130,7 @@ async fn question_mark_keeps_the_database_error<DB: Sql>(rig: Rig<DB>) {
     assert!(missing.to_string().contains("no_such_table"), "{missing}");
 }
 
+// shows: hazard A13
 async fn missing_library_table_returns_not_migrated<DB: Sql>(rig: Rig<DB>) {
     let mut connection = rig.pool.acquire().await.unwrap();
     DB::run(&mut connection, "DROP TABLE evenkeel_inbox").await.unwrap();
@@ -135,6 +139,7 @@ async fn missing_library_table_returns_not_migrated<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// A handler was dropped in the middle of a call, and its transaction with it: the pool had a connection less forever.
+// shows: hazard A16
 async fn call_dropped_at_any_await_returns_its_connection<DB: Sql>(rig: Rig<DB>) {
     let inbox = rig.keel.inbox(&rig.pool);
     for waits in 0..10 {
@@ -160,6 +165,7 @@ async fn call_dropped_at_any_await_returns_its_connection<DB: Sql>(rig: Rig<DB>)
 }
 
 /// Large messages and small ones through one relay; MariaDB alone says how much it takes, and is asked before it is sent more.
+// shows: hazard A14
 async fn large_effects_do_not_block_small_ones<DB: Sql>(rig: Rig<DB>) {
     let large = vec![7_u8; 3 << 20];
     for (size, key) in [(large.len(), None), (10, None), (large.len(), Some("a")), (10, Some("b"))] {

@@ -14,6 +14,7 @@ mod mariadb {
 
     /// (Q2) In the hour that a time zone repeats in autumn, a row of another language had a time an hour earlier, and its delayed job ran
     /// early.
+    // shows: V13, hazard BW7
     #[tokio::test]
     async fn json_row_of_the_repeated_hour_has_its_own_time() {
         in_time(repeated_hour(Rig::open().await)).await;

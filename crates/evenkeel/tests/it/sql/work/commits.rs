@@ -21,6 +21,7 @@ on_each! {
     invalid_effect_is_rejected_at_once
 }
 
+// shows: U1, U2, sql::Work::commit
 async fn commit_is_followed_by_its_effects<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
@@ -39,6 +40,7 @@ async fn commit_is_followed_by_its_effects<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// Messages that wait for a relay because of their order are not failures.
+// shows: hazard S17
 async fn keyed_message_is_left_to_the_relay_without_a_warning<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     work.invalidate(&rig.stock, &1).unwrap();
@@ -47,6 +49,7 @@ async fn keyed_message_is_left_to_the_relay_without_a_warning<DB: Sql>(rig: Rig<
     assert_eq!((committed.carried_out, committed.left), (false, Left::KeyedMessages));
 }
 
+// shows: U1, sql::Work::commit, sql::Work::rollback
 async fn rollback_has_no_effects<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
@@ -58,6 +61,7 @@ async fn rollback_has_no_effects<DB: Sql>(rig: Rig<DB>) {
     assert!(rig.mail.find(&job).await.unwrap().is_none());
 }
 
+// shows: U1, sql::Work::rollback
 async fn dropped_unit_of_work_is_rolled_back<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
@@ -75,6 +79,7 @@ async fn nothing_happened<DB: Sql>(rig: &Rig<DB>) {
 }
 
 /// A dropped handler (its client hung up) must not leave half a commit.
+// shows: U1, sql::Work::commit
 async fn commit_survives_a_dropped_caller<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     DB::run(work.tx(), "UPDATE stock SET units = 9 WHERE id = 1").await.unwrap();
@@ -93,6 +98,7 @@ async fn commit_survives_a_dropped_caller<DB: Sql>(rig: Rig<DB>) {
     assert!(rig.mail.find(&job).await.unwrap().is_some());
 }
 
+// shows: U8
 async fn every_effect_continues_the_trace<DB: Sql>(rig: Rig<DB>) {
     const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
@@ -109,6 +115,7 @@ async fn every_effect_continues_the_trace<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// Each work takes the next version of the job's name, so that a late repeat of an earlier one loses.
+// shows: U1, hazard O5
 async fn last_committed_unit_of_work_decides_on_a_job<DB: Sql>(rig: Rig<DB>) {
     let in_an_hour = Duration::from_secs(3_600);
     let mut versions = Vec::new();
@@ -136,6 +143,7 @@ async fn last_committed_unit_of_work_decides_on_a_job<DB: Sql>(rig: Rig<DB>) {
     assert!(matches!(nameless, SqlError::Effect(_)), "{nameless}");
 }
 
+// shows: hazard O5
 async fn restarted_job_version_exceeds_all_earlier_ones<DB: Sql>(rig: Rig<DB>) {
     let in_an_hour = Duration::from_secs(3_600);
     for body in ["first", "second"] {
@@ -160,6 +168,8 @@ async fn work_without_effects_leaves_its_outbox_row<DB: Sql>(rig: Rig<DB>) {
     assert_eq!((rig.units().await, rig.outbox_rows(2).await), (9, 1));
 }
 
+// shows: sql::Effects::invalidate, sql::Effects::invalidate_at, sql::Effects::purge, sql::Effects::enqueue
+// shows: sql::Effects::reschedule, sql::Effects::publish
 async fn invalid_effect_is_rejected_at_once<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     let unique = rig.mail.job(&"once".to_owned()).unique("key", Duration::from_secs(60));

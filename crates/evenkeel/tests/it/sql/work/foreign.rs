@@ -6,6 +6,7 @@ use sqlx::Sqlite;
 use testkit::park::redis;
 
 /// With and without the cache open in the process that carries the invalidation out.
+// shows: hazard A32
 #[tokio::test]
 async fn work_invalidates_a_foreign_type() {
     in_time(async {

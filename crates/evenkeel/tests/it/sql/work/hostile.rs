@@ -64,6 +64,7 @@ fn panic_each(effects: &mut Effects, Targets { letters, orders, keyed, bad }: &T
     panics(&mut |effects: &mut Effects| drop(effects.purge(keyed, &Key)));
 }
 
+// shows: hazard A2
 async fn panic_in_user_code_rolls_the_unit_of_work_back<DB: Sql>(rig: Rig<DB>) {
     let targets = targets(&rig).await;
     assert_eq!(rig.cached_units().await, 10);
@@ -85,6 +86,7 @@ async fn panic_in_user_code_rolls_the_unit_of_work_back<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
 }
 
+// shows: hazard A2
 async fn panic_in_an_encoder_leaves_the_other_effects<DB: Sql>(rig: Rig<DB>) {
     let targets = targets(&rig).await;
     assert_eq!(rig.cached_units().await, 10);
@@ -99,6 +101,7 @@ async fn panic_in_an_encoder_leaves_the_other_effects<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(targets.letters.topic().stats().await.unwrap().total.waiting(), 0);
 }
 
+// shows: hazard A2
 async fn panic_in_an_encoder_leaves_a_joined_transaction<DB: Sql>(rig: Rig<DB>) {
     let targets = targets(&rig).await;
     let mut transaction = rig.pool.begin().await.unwrap();

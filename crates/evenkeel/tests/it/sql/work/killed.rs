@@ -109,31 +109,37 @@ macro_rules! on_each_database {
         mod $name {
             use super::*;
 
+            // shows: U1, sql::Effects
             #[tokio::test]
             async fn kill_before_the_commit_has_no_effect() {
                 in_time(before_the_commit::<$database>(false)).await;
             }
 
+            // shows: U1, sql::Joined::seal, sql::Sealed::carry_out
             #[tokio::test]
             async fn kill_before_the_commit_of_the_caller_has_no_effect() {
                 in_time(before_the_commit::<$database>(true)).await;
             }
 
+            // shows: U1, sql::Effects
             #[tokio::test]
             async fn kill_after_the_commit_loses_no_effect() {
                 in_time(after_the_commit::<$database>("after_commit", false)).await;
             }
 
+            // shows: U1
             #[tokio::test]
             async fn kill_after_the_commit_of_the_caller_loses_no_effect() {
                 in_time(after_the_commit::<$database>("after_commit", true)).await;
             }
 
+            // shows: U1, sql::Work::commit
             #[tokio::test]
             async fn kill_during_the_fast_path_loses_no_effect() {
                 in_time(after_the_commit::<$database>("inside_fast_path", false)).await;
             }
 
+            // shows: U1, sql::Relay
             #[tokio::test]
             async fn kill_after_the_fast_path_repeats_the_effects() {
                 in_time(after_the_commit::<$database>("carried_out", false)).await;

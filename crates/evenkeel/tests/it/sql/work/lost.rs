@@ -26,6 +26,7 @@ async fn sale<DB: Sql>(rig: &Rig<DB>) -> Work<DB> {
     work
 }
 
+// shows: U1, sql::Effects
 async fn rolled_back_savepoint_discards_its_effects<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut transaction = rig.pool.begin().await.unwrap();
@@ -37,6 +38,7 @@ async fn rolled_back_savepoint_discards_its_effects<DB: Sql>(rig: Rig<DB>) {
     assert!(matches!(error, SqlError::Lost), "{error}");
 }
 
+// shows: U5, sql::Joined::seal, sql::Sealed::carry_out
 async fn effects_sealed_in_a_savepoint_follow_its_outcome<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut transaction = rig.pool.begin().await.unwrap();
@@ -53,6 +55,7 @@ async fn effects_sealed_in_a_savepoint_follow_its_outcome<DB: Sql>(rig: Rig<DB>)
 }
 
 /// Its outcome was unknown after five seconds, because of a "duplicate key".
+// shows: hazard T19
 async fn rolled_back_seal_has_no_effects<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut transaction = rig.pool.begin().await.unwrap();
@@ -66,6 +69,7 @@ async fn rolled_back_seal_has_no_effects<DB: Sql>(rig: Rig<DB>) {
     assert!(rig.mail.find(&job).await.unwrap().is_none());
 }
 
+// shows: U5, sql::Joined::seal, sql::Sealed::carry_out
 async fn joined_unit_of_work_is_carried_out_after_its_commit<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     let mut transaction = rig.pool.begin().await.unwrap();
@@ -83,6 +87,7 @@ async fn joined_unit_of_work_is_carried_out_after_its_commit<DB: Sql>(rig: Rig<D
     assert_eq!(rig.outbox_rows(2).await, 1);
 }
 
+// shows: U1, sql::Work::commit
 async fn transaction_ended_by_the_program_returns_lost<DB: Sql>(rig: Rig<DB>) {
     let mut work = sale(&rig).await;
     DB::run(work.tx(), "ROLLBACK").await.unwrap();
@@ -105,6 +110,7 @@ async fn unit_of_work_stays_open_after_a_savepoint<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// With the program's own text, a semicolon and a comment included.
+// shows: sql::Keel::begin, sql::Keel::begin_with, sql::Keel::join
 async fn begin_statement_of_the_program_is_used<DB: Sql>(rig: Rig<DB>) {
     assert_eq!(rig.cached_units().await, 10);
     for begin in ["BEGIN;", "BEGIN ;\n", "BEGIN -- of a sale"] {
@@ -117,6 +123,7 @@ async fn begin_statement_of_the_program_is_used<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// On SQLite the savepoint that marks the transaction began one of its own, whose commit was that of the savepoint.
+// shows: hazard T18
 async fn statement_that_begins_no_transaction_is_refused<DB: Sql>(rig: Rig<DB>) {
     for statement in ["", "SELECT 1", "BEGIN; COMMIT"] {
         let refused = rig.keel.begin_with(&rig.pool, statement).await.map(drop);
@@ -128,6 +135,7 @@ async fn statement_that_begins_no_transaction_is_refused<DB: Sql>(rig: Rig<DB>) 
 
 /// Without the transaction, each statement is committed by itself. The sequences and messages of an ordered key came before
 /// the check of the unit's row, so a message of a rolled-back unit was sent, or left its key with a gap.
+// shows: U1, hazard O7, sql::Joined::seal, sql::Sealed::carry_out
 async fn lost_transaction_writes_nothing<DB: Sql>(rig: Rig<DB>) {
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
     work.publish(Message::new("orders", "sold").key("7")).unwrap();
@@ -141,6 +149,7 @@ async fn lost_transaction_writes_nothing<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// Short ones travel to MySQL and MariaDB in the statement that checks the transaction, long ones after it.
+// shows: U1
 async fn effects_of_any_length_are_stored_only_on_commit<DB: Sql>(rig: Rig<DB>) {
     for length in [1, 1_000, 20_000] {
         let mut work = sale(&rig).await;
@@ -161,6 +170,7 @@ async fn effects_of_any_length_are_stored_only_on_commit<DB: Sql>(rig: Rig<DB>) 
 
 /// SQLite rejects a rollback of a transaction that has ended. The pool got its connection back as one inside a transaction,
 /// and the next unit of work on it could not begin.
+// shows: U1, hazard B2
 #[tokio::test]
 async fn connection_of_a_lost_transaction_serves_the_next_work() {
     in_time(async {
@@ -181,6 +191,7 @@ async fn connection_of_a_lost_transaction_serves_the_next_work() {
 
 /// InnoDB rolls back the whole transaction of a deadlock's victim. A program that ignores the error and continues would
 /// commit nothing and have effects in Redis.
+// shows: U1, hazard O7, sql::Work::watch
 #[tokio::test]
 async fn ignored_deadlock_is_not_committed() {
     in_time(async {
@@ -209,6 +220,7 @@ async fn ignored_deadlock_is_not_committed() {
 
 /// MySQL and MariaDB commit before they create a table. Earlier statements are committed and cannot be rolled back; but the
 /// program gets an error, and a transaction that was two has no effects in Redis.
+// shows: U1
 #[tokio::test]
 async fn implicit_commit_by_ddl_returns_lost() {
     in_time(async {
@@ -223,6 +235,7 @@ async fn implicit_commit_by_ddl_returns_lost() {
 }
 
 /// The same for a program that shows the error to the unit of work and continues.
+// shows: U1, sql::Work::commit, sql::Work::watch
 #[tokio::test]
 async fn work_with_a_lock_timeout_can_only_be_rolled_back() {
     in_time(async {
@@ -240,6 +253,7 @@ async fn work_with_a_lock_timeout_can_only_be_rolled_back() {
 }
 
 /// PostgreSQL answers the COMMIT of a failed transaction with ROLLBACK, which is not an error and is easily overlooked.
+// shows: U1, hazard B4, sql::Work::commit
 #[tokio::test]
 async fn aborted_postgres_transaction_is_not_committed() {
     in_time(async {

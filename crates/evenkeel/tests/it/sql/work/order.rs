@@ -18,6 +18,7 @@ async fn publish<DB: Sql>(rig: &Rig<DB>, keys: &[&str]) {
     work.commit().await.unwrap();
 }
 
+// shows: U3, hazard O1, spec/unit-of-work.md
 async fn rollback_leaves_no_gap_in_the_sequence<DB: Sql>(rig: Rig<DB>) {
     publish(&rig, &["7"]).await;
     let mut work = rig.keel.begin(&rig.pool).await.unwrap();
@@ -31,6 +32,7 @@ async fn rollback_leaves_no_gap_in_the_sequence<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// Sixteen units of work, each with the same two keys in one order or the other: no deadlock remains.
+// shows: spec/unit-of-work.md
 async fn concurrent_units_of_work_get_distinct_sequences<DB: Sql>(rig: Rig<DB>) {
     let orders: [&[&str]; 2] = [&["a", "b"], &["b", "a"]];
     join_all((0..16).map(|number| publish(&rig, orders[number % 2]))).await;
@@ -41,6 +43,7 @@ async fn concurrent_units_of_work_get_distinct_sequences<DB: Sql>(rig: Rig<DB>) 
     }
 }
 
+// shows: spec/unit-of-work.md
 async fn keys_that_differ_in_case_or_spaces_stay_distinct<DB: Sql>(rig: Rig<DB>) {
     publish(&rig, &["a", "A", "a ", "ä"]).await;
     assert_eq!(rig.number("SELECT COUNT(*) FROM evenkeel_outbox_keys").await, 4);

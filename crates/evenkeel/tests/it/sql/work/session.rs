@@ -19,6 +19,7 @@ async fn sell(pool: &MySqlPool) {
 
 /// With `completion_type = CHAIN` a commit began another transaction, in which the next borrower of the connection worked: its statements were
 /// never committed. With `RELEASE` the server closed the connection under its next borrower.
+// shows: U1, hazard T32
 #[tokio::test]
 async fn end_of_a_transaction_is_only_that_whatever_the_completion_type() {
     for set in ["SET completion_type = 'CHAIN'", "SET completion_type = 'RELEASE'"] {

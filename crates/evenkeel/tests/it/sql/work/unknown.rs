@@ -74,6 +74,7 @@ impl<'a, DB: Sql> Way<'a, DB> {
     }
 }
 
+// shows: U1, hazard O8, sql::Work::commit
 async fn commit_without_a_reply_is_found_committed<DB: Sql>(rig: Rig<DB>) {
     let way = Way::measured(&rig).await;
     let (units, bytes) = (rig.units().await, way.commit_bytes);
@@ -84,6 +85,7 @@ async fn commit_without_a_reply_is_found_committed<DB: Sql>(rig: Rig<DB>) {
     assert_eq!((rig.outbox_rows(1).await, rig.outbox_rows(3).await), (4, 0));
 }
 
+// shows: U1, hazard O8, sql::Work::commit
 async fn commit_that_did_not_arrive_is_a_rollback<DB: Sql>(rig: Rig<DB>) {
     let way = Way::measured(&rig).await;
     let (units, bytes) = (rig.units().await, way.commit_bytes);

@@ -23,6 +23,7 @@ fn no_answer() -> CacheError {
     LinkError::NoAnswer { reason: "the test says so" }.into()
 }
 
+// shows: U6
 async fn strong_cache_keeps_its_window_open_across_the_commit<DB: Sql>(rig: Rig<DB>) {
     let gate = StepGate::default();
     let strong = strong(&rig, &gate).await;
@@ -42,6 +43,7 @@ async fn strong_cache_keeps_its_window_open_across_the_commit<DB: Sql>(rig: Rig<
     assert!(committed.window.unwrap().is_closed() && committed.carried_out);
 }
 
+// shows: U6, sql::Work::commit
 async fn unconfirmed_window_rejects_the_commit<DB: Sql>(rig: Rig<DB>) {
     for side in [Side::BeforeSend, Side::BeforeAnswer] {
         let gate = StepGate::default();
@@ -59,6 +61,7 @@ async fn unconfirmed_window_rejects_the_commit<DB: Sql>(rig: Rig<DB>) {
     }
 }
 
+// shows: U2
 async fn job_that_runs_at_once_reads_no_older_value<DB: Sql>(rig: Rig<DB>) {
     let gate = StepGate::default();
     let cache = rig.keel.cache::<i64, i64>("gated").ttl(Duration::from_secs(600)).gate(&gate).open().await.unwrap();
@@ -75,6 +78,7 @@ async fn job_that_runs_at_once_reads_no_older_value<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// After an acknowledged commit, a failed effect is not reported as an error of the commit.
+// shows: U2, sql::Work::commit
 async fn failed_effect_is_left_to_the_relay<DB: Sql>(rig: Rig<DB>) {
     let gate = StepGate::default();
     let cache = rig.keel.cache::<i64, i64>("gated").ttl(Duration::from_secs(600)).gate(&gate).open().await.unwrap();

@@ -24,6 +24,7 @@ use testkit::servers::{Redis, RedisOptions};
 const ENTRIES: &str = "EVENKEEL_SIM_ENTRIES";
 
 /// (T2, T3, T6) A killed or stopped owner lost entries, handled them out of order, or wrote after its successor.
+// shows: T2, T3, T6, T8, hazard X12
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn entries_are_handled_in_order_when_consumers_are_killed() {
     let tally = run(1_500, 20, 3, Pace::Shares(5), false).await;
@@ -31,6 +32,7 @@ async fn entries_are_handled_in_order_when_consumers_are_killed() {
 }
 
 /// A flush must lose nothing but what Redis held, must not mix up the order of a key, and must bring no entry back.
+// shows: T3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flush_loses_only_what_redis_held() {
     let tally = run_with_flush(1_500, 20, 3, Pace::Shares(0), false).await;
@@ -39,6 +41,7 @@ async fn flush_loses_only_what_redis_held() {
 }
 
 /// (T7) A flush must lose no entry of a unit of work, though the relays that send them again are killed as well.
+// shows: T7
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flush_loses_only_dead_letters_of_a_registered_stream() {
     let tally = run_with_flush(1_500, 20, 3, Pace::Shares(3), true).await;

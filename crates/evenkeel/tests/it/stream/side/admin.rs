@@ -21,6 +21,7 @@ on_both! {
     unknown_names_are_errors
 }
 
+// shows: stream::Keel::stream_admin, stream::Keel::streams
 async fn streams_and_groups_are_listed(rig: Rig) {
     let orders = rig.orders(2).await;
     let keel = rig.process().await;
@@ -96,6 +97,7 @@ async fn seek_to_a_time_delivers_from_there(rig: Rig) {
     office.close().await;
 }
 
+// shows: stream::StreamAdmin::seek
 async fn seek_into_the_future_is_refused(rig: Rig) {
     let orders = rig.orders(2).await;
     open(Desk::new().consumer(orders.group("billing"))).close().await;
@@ -110,6 +112,7 @@ async fn seek_into_the_future_is_refused(rig: Rig) {
 }
 
 /// An operator has set the clock back: the entries that there are can be handled again.
+// shows: stream::StreamAdmin::seek
 async fn seek_to_entries_ahead_of_the_clock_is_accepted(rig: Rig) {
     let orders = rig.orders(1).await;
     let desk = Desk::new();
@@ -156,6 +159,8 @@ async fn seek_to_an_entry_moves_its_partition_only(rig: Rig) {
     office.close().await;
 }
 
+// shows: stream::StreamAdmin::pause, stream::StreamAdmin::resume, stream::StreamAdmin::seek
+// shows: stream::StreamAdmin::preview_seek
 async fn preview_of_a_seek_counts_and_changes_nothing(rig: Rig) {
     let orders = rig.orders(1).await;
     let (desk, admin) = (Desk::new(), orders.admin());
@@ -182,6 +187,7 @@ async fn preview_of_a_seek_counts_and_changes_nothing(rig: Rig) {
     office.close().await;
 }
 
+// shows: hazard SF4, stream::StreamAdmin::append
 async fn encoded_value_is_appended_once_by_name(rig: Rig) {
     let orders = rig.orders(4).await;
     let admin = orders.admin();
@@ -209,6 +215,7 @@ async fn encoded_value_is_appended_once_by_name(rig: Rig) {
 }
 
 /// (T6) A group that is behind, or whose handler runs, holds the log back.
+// shows: T6
 async fn trim_keeps_what_a_group_has_not_settled(rig: Rig) {
     let orders = rig.orders(1).await;
     let (billing, shipping) = (Desk::new(), Desk::new());
@@ -235,6 +242,7 @@ async fn trim_keeps_what_a_group_has_not_settled(rig: Rig) {
     assert_eq!(orders.admin().trim(Duration::ZERO).await.unwrap(), 1);
 }
 
+// shows: T6
 async fn consumers_trim_what_all_groups_have_settled(rig: Rig) {
     let orders = rig.orders_with(|builder| builder.retention(Duration::from_secs(60))).await;
     let desk = Desk::new();
@@ -253,6 +261,10 @@ async fn consumers_trim_what_all_groups_have_settled(rig: Rig) {
     office.close().await;
 }
 
+// shows: stream::Keel::stream_admin, stream::Keel::streams, stream::StreamAdmin::groups, stream::StreamAdmin::peek
+// shows: stream::StreamAdmin::trim, stream::StreamAdmin::dead, stream::DeadLetters::list, stream::DeadLetters::page
+// shows: stream::DeadLetters::replay, stream::DeadLetters::remove, stream::StreamAdmin::pause
+// shows: stream::StreamAdmin::resume, stream::StreamAdmin::seek, stream::StreamAdmin::preview_seek
 async fn unknown_names_are_errors(rig: Rig) {
     let orders = rig.orders(1).await;
     let keel = rig.process().await;

@@ -51,6 +51,7 @@ async fn numbered_entry_is_appended_once(rig: Rig) {
     assert_eq!(page.iter().filter(|entry| entry.key == "order/7").count(), 2);
 }
 
+// shows: stream::NewEntry::append
 async fn numbered_entry_without_its_predecessor_is_rejected(rig: Rig) {
     let orders = rig.orders(1).await;
     orders.entry("a", &"1".to_owned()).numbered("shop", 1).append().await.unwrap();
@@ -60,6 +61,7 @@ async fn numbered_entry_without_its_predecessor_is_rejected(rig: Rig) {
     assert!(matches!(zero, Err(StreamError::Invalid(_))), "{zero:?}");
 }
 
+// shows: hazard X12
 async fn many_entries_keep_the_order_of_each_key(rig: Rig) {
     let orders = rig.orders(4).await;
     let values: Vec<(String, String)> =
@@ -75,6 +77,7 @@ async fn many_entries_keep_the_order_of_each_key(rig: Rig) {
     }
 }
 
+// shows: stream::Stream::append, stream::Stream::append_many, stream::NewEntry::append
 async fn full_stream_rejects_entries(rig: Rig) {
     let orders = rig.orders_with(|builder| builder.entries_max(2)).await;
     let values = ["a", "b", "c", "d"].map(str::to_owned);
@@ -85,6 +88,7 @@ async fn full_stream_rejects_entries(rig: Rig) {
     assert!(matches!(more, Err(StreamError::Full { .. })), "{more:?}");
 }
 
+// shows: hazard SF11, stream::Stream::append, stream::Stream::append_many, stream::NewEntry::append
 async fn large_value_is_rejected(rig: Rig) {
     let orders = rig.orders_with(|builder| builder.value_bytes_max(10)).await;
     let large = orders.append("a", &"123456789".to_owned()).await;
@@ -95,6 +99,7 @@ async fn large_value_is_rejected(rig: Rig) {
 }
 
 /// Keys would change their partition, and their order would be lost.
+// shows: stream::StreamBuilder::open
 async fn other_number_of_partitions_is_rejected(rig: Rig) {
     let orders = rig.orders(4).await;
     let keel = rig.process().await;
@@ -118,6 +123,7 @@ async fn entry_carries_headers_and_trace(rig: Rig) {
 }
 
 /// An append never creates a stream without its groups; the groups read everything that is appended afterwards.
+// shows: hazard X11, stream::Stream
 async fn lost_partition_is_created_again(rig: Rig) {
     let orders = rig.orders(1).await;
     let desk = Desk::new();
@@ -154,12 +160,14 @@ impl Codec<String> for Reserved {
 }
 
 /// Another codec would get bytes that it did not encode.
+// shows: hazard A3, stream::StreamBuilder::open
 async fn codec_with_a_reserved_id_is_rejected(rig: Rig) {
     let refused = rig.process().await.stream("orders").codec(Reserved).open().await.err().unwrap();
     assert!(matches!(&refused, StreamError::Settings { reason, .. } if reason.contains("64 to 127")), "{refused}");
 }
 
 /// On a full Redis with `volatile-lru` the groups of a stream vanished, with `allkeys-lru` its entries, without an error.
+// shows: hazard BL3, stream::StreamBuilder::open
 #[tokio::test]
 async fn stream_on_redis_with_eviction_is_rejected_by_default() {
     let redis = Redis::start(RedisOptions::new().memory("64mb", "volatile-lru")).await.unwrap();

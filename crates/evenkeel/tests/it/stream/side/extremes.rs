@@ -58,6 +58,7 @@ pub(crate) fn changes() -> Vec<(String, Change)> {
     all
 }
 
+// shows: stream::Stream::append, stream::Stream::append_many, stream::NewEntry::append
 async fn entry_with_extreme_settings_is_accepted_or_rejected(rig: Rig) {
     let orders = rig.orders(1).await;
     for (what, change) in changes() {
@@ -105,6 +106,7 @@ pub(super) fn settings() -> Vec<(String, Settings)> {
     all
 }
 
+// shows: stream::StreamBuilder::open
 async fn stream_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     let keel = rig.process().await;
     for (number, (what, set)) in settings().into_iter().enumerate() {
@@ -126,6 +128,7 @@ async fn stream_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     }
 }
 
+// shows: stream::Consumer::run
 async fn group_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     type Set = Box<dyn Fn(Group<String>) -> Group<String>>;
     let (orders, keel) = (rig.orders(1).await, rig.process().await);
@@ -162,6 +165,7 @@ async fn group_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     }
 }
 
+// shows: hazard A6, stream::Consumer::run
 async fn consumer_with_extreme_settings_works_or_is_rejected(rig: Rig) {
     let orders = rig.orders(1).await;
     for number in [0, 10_001, usize::MAX] {
@@ -223,6 +227,9 @@ async fn extreme_outcomes_are_settled(rig: Rig) {
     assert!(letters.iter().all(|letter| super::rig::reason(letter).len() == 1_000));
 }
 
+// shows: stream::StreamAdmin::append, stream::StreamAdmin::groups, stream::StreamAdmin::peek, stream::StreamAdmin::trim
+// shows: stream::StreamAdmin::dead, stream::DeadLetters::list, stream::DeadLetters::page, stream::DeadLetters::replay
+// shows: stream::DeadLetters::remove
 async fn operator_with_extreme_arguments_gets_an_answer(rig: Rig) {
     let orders = rig.orders(1).await;
     let admin = orders.admin();

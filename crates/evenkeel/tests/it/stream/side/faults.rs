@@ -17,6 +17,7 @@ async fn rig() -> (Rig, Proxy, Keel, Orders) {
 }
 
 /// The producer does not know whether its entry is in the log, and must neither lose nor duplicate it.
+// shows: T3, stream::Stream::append, stream::Stream::append_many
 #[tokio::test]
 async fn append_whose_reply_is_lost_is_in_the_log_once() {
     in_time(async {
@@ -41,6 +42,7 @@ async fn append_whose_reply_is_lost_is_in_the_log_once() {
 }
 
 /// The entries of a read whose reply is lost are leased to this consumer, which must ask for them: no other consumer may.
+// shows: T8
 #[tokio::test]
 async fn entries_of_a_lost_reply_are_found_again() {
     in_time(async {
@@ -73,6 +75,7 @@ async fn entries_of_a_lost_reply_are_found_again() {
 
 /// (S14) The consumer waits for entries after those it has read: one that is appended between its read and its wait would lie there until
 /// another one follows, if it waited for entries after the end of the log.
+// shows: T8, hazard X14
 #[tokio::test]
 async fn entry_appended_just_before_the_wait_wakes_the_consumer() {
     in_time(async {
@@ -91,6 +94,7 @@ async fn entry_appended_just_before_the_wait_wakes_the_consumer() {
 }
 
 /// (T3) Once the lease may be over, another process may own the partition: the handlers of this one must stop.
+// shows: T3
 #[tokio::test]
 async fn owner_without_redis_stops_its_handlers_after_the_lease() {
     in_time(async {
@@ -115,6 +119,7 @@ async fn owner_without_redis_stops_its_handlers_after_the_lease() {
 }
 
 /// The outcome of a handler that ended during an outage is recorded afterwards.
+// shows: T2
 #[tokio::test]
 async fn entry_that_ends_during_an_outage_is_settled_afterwards() {
     in_time(async {
@@ -138,6 +143,7 @@ async fn entry_that_ends_during_an_outage_is_settled_afterwards() {
 
 /// A process that is stopped for longer than its lease started the next entry of its partition as soon as it went on, before it learned
 /// that another consumer had it.
+// shows: hazard SF9
 #[tokio::test]
 async fn entry_is_not_started_when_its_lease_has_passed_by_the_own_clock() {
     in_time(async {

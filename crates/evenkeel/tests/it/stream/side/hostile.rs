@@ -13,16 +13,19 @@ use std::time::Duration;
 mod memory {
     use crate::stream::side::rig::{Rig, in_time};
 
+    // shows: T5, hazard X15, stream::Consumer::handler_timeout
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_handler_fails_only_its_entry() {
         in_time(super::misbehaving_handler_fails_only_its_entry(Rig::memory())).await;
     }
 
+    // shows: hazard A2
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_batch_does_not_delay_other_batches() {
         in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::memory())).await;
     }
 
+    // shows: hazard A2, stream::Stream::append, stream::Stream::append_many, stream::NewEntry::append
     #[tokio::test]
     async fn panic_in_an_encoder_reaches_its_caller_and_appends_nothing() {
         in_time(super::panic_in_an_encoder_reaches_its_caller_and_appends_nothing(Rig::memory())).await;
@@ -32,16 +35,19 @@ mod memory {
 mod redis {
     use crate::stream::side::rig::{Rig, in_time};
 
+    // shows: T5, hazard X15, stream::Consumer::handler_timeout
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_handler_fails_only_its_entry() {
         in_time(super::misbehaving_handler_fails_only_its_entry(Rig::redis().await)).await;
     }
 
+    // shows: hazard A2
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_batch_does_not_delay_other_batches() {
         in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::redis().await)).await;
     }
 
+    // shows: hazard A2, stream::Stream::append, stream::Stream::append_many, stream::NewEntry::append
     #[tokio::test]
     async fn panic_in_an_encoder_reaches_its_caller_and_appends_nothing() {
         in_time(super::panic_in_an_encoder_reaches_its_caller_and_appends_nothing(Rig::redis().await)).await;
@@ -125,6 +131,7 @@ pub(super) async fn behave(entry: Entry<Behavior>) -> Result<Handled, Refusal> {
     Ok(Handled::Done)
 }
 
+// shows: T5, hazard X15, stream::Consumer::handler_timeout
 async fn misbehaving_handler_fails_only_its_entry(rig: Rig) {
     let keel = rig.process().await;
     let orders: Stream<Behavior> = keel.stream("orders").partitions(2).open().await.unwrap();
@@ -177,6 +184,7 @@ const BATCHES: [(&str, &str); 6] = [
     ("fine", ""),
 ];
 
+// shows: hazard A2
 async fn misbehaving_batch_does_not_delay_other_batches(rig: Rig) {
     let keel = rig.process().await;
     let orders: Stream<Behavior> = keel.stream("orders").partitions(2).open().await.unwrap();
@@ -212,6 +220,7 @@ async fn misbehaving_batch_does_not_delay_other_batches(rig: Rig) {
     }
 }
 
+// shows: hazard A2, stream::Stream::append, stream::Stream::append_many, stream::NewEntry::append
 async fn panic_in_an_encoder_reaches_its_caller_and_appends_nothing(rig: Rig) {
     let orders: Stream<Behavior> = rig.process().await.stream("orders").partitions(2).open().await.unwrap();
     let (bad, fine) = (Behavior("encode panics".to_owned()), Behavior("fine".to_owned()));

@@ -18,11 +18,13 @@ const SMALL: usize = 300;
 /// The peak memory of the process, as a multiple of the size of all entries, which the embedded store keeps.
 const COPIES_MAX: u64 = 4;
 
+// shows: hazard A29, hazard SF2
 async fn large_entries_do_not_block_small_ones(rig: Rig) {
     all_arrive(&rig, vec![LARGE; 60], SMALL).await;
 }
 
 /// One call read the values of all letters that it named: 500 of 1 MB, and all other calls of the server waited.
+// shows: hazard SF2
 #[tokio::test]
 async fn large_letters_are_replayed_and_removed_in_several_calls() {
     in_time(async {

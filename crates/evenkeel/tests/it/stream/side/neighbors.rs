@@ -15,6 +15,7 @@ async fn occupied(rig: &Rig, name: &str) -> String {
 }
 
 /// Nothing was trimmed any more, and only a metric showed it: the stream filled Redis.
+// shows: hazard A8c
 #[tokio::test]
 async fn foreign_type_in_place_of_the_register_of_groups_is_logged_once() {
     in_time(async {
@@ -73,6 +74,7 @@ async fn foreign_type_in_place_of_the_register_of_groups_is_logged_once() {
 }
 
 /// Programs that run go on; opening a stream, or listing them, says what Redis refuses.
+// shows: hazard A8c
 #[tokio::test]
 async fn foreign_type_in_place_of_the_register_of_streams_stops_no_running_program() {
     in_time(async {
@@ -98,6 +100,7 @@ async fn foreign_type_in_place_of_the_register_of_streams_stops_no_running_progr
 }
 
 /// The calls of the partition were refused and repeated, and only a metric showed it.
+// shows: hazard A8c
 #[tokio::test]
 async fn foreign_type_under_a_key_of_a_partition_is_logged_once() {
     in_time(async {
@@ -130,6 +133,7 @@ async fn foreign_type_under_a_key_of_a_partition_is_logged_once() {
 
 /// Their entries waited for the next poll: the wait of all streams of a process is one command, which Redis refuses as long as a worker waits
 /// for the occupied log.
+// shows: hazard A8d
 #[tokio::test]
 async fn foreign_type_under_one_log_does_not_delay_other_streams() {
     in_time(async {
@@ -165,6 +169,8 @@ async fn foreign_type_under_one_log_does_not_delay_other_streams() {
 }
 
 /// The error was that of one partition, as if nothing was changed; and the partitions behind it were never reached.
+// shows: hazard SF12, stream::StreamAdmin::pause, stream::StreamAdmin::resume, stream::StreamAdmin::seek
+// shows: stream::StreamAdmin::preview_seek
 #[tokio::test]
 async fn action_on_a_sick_partition_changes_the_others() {
     in_time(async {
@@ -212,6 +218,7 @@ async fn action_on_a_sick_partition_changes_the_others() {
 }
 
 /// Groups and dead letters of all partitions were unknown while Redis rejected one.
+// shows: hazard SF16, hazard SF17
 #[tokio::test]
 async fn look_at_a_sick_partition_shows_the_others() {
     in_time(async {
@@ -249,6 +256,7 @@ async fn look_at_a_sick_partition_shows_the_others() {
 }
 
 /// An entry of a newer program in a register hid all streams, or all groups of a stream.
+// shows: hazard SF17
 #[tokio::test]
 async fn stream_or_group_that_cannot_be_read_hides_no_other() {
     in_time(async {
@@ -273,6 +281,7 @@ async fn stream_or_group_that_cannot_be_read_hides_no_other() {
 }
 
 /// The trim stopped at the first partition that Redis refused: those behind it grew for ever.
+// shows: hazard SF12
 #[tokio::test]
 async fn stream_with_a_sick_partition_is_trimmed_in_the_others() {
     in_time(async {
@@ -301,6 +310,7 @@ async fn stream_with_a_sick_partition_is_trimmed_in_the_others() {
 }
 
 /// A consumer whose group had lost its hash created it "again" forty times a second, and handled nothing.
+// shows: hazard SF8
 #[tokio::test]
 async fn group_without_its_hash_is_reported_and_can_be_removed() {
     in_time(async {

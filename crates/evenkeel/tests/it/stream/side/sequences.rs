@@ -32,6 +32,7 @@ struct Tally {
 }
 
 /// Entries 9 to 12 of a key were handled although entry 8 had died: its settlement had failed, and they were read before it was repeated.
+// shows: T4, hazard SF1
 #[tokio::test]
 async fn no_entry_overtakes_a_dead_letter_whose_settlement_is_refused() {
     let tally = run(1..=3).await;

@@ -40,6 +40,7 @@ async fn log(orders: &Orders) -> Vec<Peeked> {
     all
 }
 
+// shows: T1, hazard BW5, sql::Effects::append
 async fn entries_of_units_of_work_follow_their_commits(rig: Rig) {
     let (keel, pool) = (rig.process().await, database().await);
     let orders = orders(&keel).await;
@@ -70,6 +71,7 @@ async fn entries_of_units_of_work_follow_their_commits(rig: Rig) {
     office.close().await;
 }
 
+// shows: hazard A12, sql::Effects::append
 async fn entry_that_a_unit_of_work_cannot_append_is_rejected(rig: Rig) {
     let (keel, pool) = (rig.process().await, database().await);
     let (orders, value) = (orders(&keel).await, "x".to_owned());
@@ -109,6 +111,7 @@ async fn publish(keel: &Keel, sequences: &[u64]) -> Vec<Result<Confirmed, SinkEr
 }
 
 /// A relay that was paused sends what another one has sent meanwhile.
+// shows: T1, sql::Effects::append
 async fn sequence_is_appended_once(rig: Rig) {
     let keel = rig.process().await;
     let orders = orders(&keel).await;
@@ -119,6 +122,7 @@ async fn sequence_is_appended_once(rig: Rig) {
 }
 
 /// An operator has skipped a message, or Redis has lost the entries between. Waiting for them would hold the key back forever.
+// shows: T1
 async fn gap_in_the_sequences_is_closed(rig: Rig) {
     let keel = rig.process().await;
     let orders = orders(&keel).await;
@@ -128,6 +132,7 @@ async fn gap_in_the_sequences_is_closed(rig: Rig) {
     assert_eq!(log(&orders).await.len(), 3);
 }
 
+// shows: T1
 async fn append_creates_what_redis_has_lost(rig: Rig) {
     let keel = rig.process().await;
     // No program has opened the stream since Redis was flushed.

@@ -175,6 +175,7 @@ mod tests {
     }
 
     /// The newest value of a chart with 60 points was a dot, a sixtieth of the width before "now".
+    // shows: hazard CL23
     #[test]
     fn last_value_is_drawn_until_now() {
         assert_eq!(path(&[Some(1.0)], 1.0, 60), "M354 1.0h1H360");

@@ -44,6 +44,7 @@ pub async fn jobs_due_in_one_millisecond_keep_their_order(rig: &Rig) -> Result<(
 }
 
 /// (A7, kombu #337) Everything due was moved to one consumer at once, its deadlines ticking while ids sat in a local channel.
+// shows: Q7
 pub async fn claim_returns_no_more_than_requested(rig: &Rig) -> Result<()> {
     rig.given(&["a", "b", "c", "d", "e"].map(job)).await?;
     let mut consumer = Consumer::default();
@@ -77,6 +78,7 @@ pub async fn paused_topic_delivers_nothing(rig: &Rig) -> Result<()> {
 
 /// (A3, asynq) When the reply of a claim was lost, the jobs were leased to no consumer until the lease expired, and an
 /// attempt was used. The same sequence gets the same verdicts and the same deliveries.
+// shows: Q1, spec/queue.md
 pub async fn repeated_call_returns_the_same_reply(rig: &Rig) -> Result<()> {
     rig.given(&["a", "b", "c"].map(job)).await?;
     let mut consumer = Consumer::default();
@@ -117,6 +119,7 @@ pub async fn stale_call_changes_nothing(rig: &Rig) -> Result<()> {
 }
 
 /// The fence is what SQL compares. A frozen clock (or one that was set back) must not give two deliveries the same one.
+// shows: Q3
 pub async fn fences_rise_within_one_millisecond(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
@@ -132,6 +135,7 @@ pub async fn fences_rise_within_one_millisecond(rig: &Rig) -> Result<()> {
 }
 
 /// After a flush or a failover to a replica with an older clock, only SQL knows how high fences were.
+// shows: Q3
 pub async fn fences_exceed_those_seen_by_sql(rig: &Rig) -> Result<()> {
     rig.given(&[job("a"), job("b")]).await?;
     let mut consumer = Consumer::default();
@@ -181,6 +185,7 @@ fn ids(deliveries: &[Delivered]) -> Vec<JobId> {
 }
 
 /// All due jobs came in one reply, which was given up on the way and requested again, forever.
+// shows: hazard F7
 pub async fn claim_returns_at_most_four_mebibytes(rig: &Rig) -> Result<()> {
     const MIB: usize = 1 << 20;
     let sizes = [("a", MIB), ("b", 2 * MIB), ("c", 2 * MIB), ("d", 5 * MIB), ("e", 10), ("f", 10)];
@@ -197,6 +202,7 @@ pub async fn claim_returns_at_most_four_mebibytes(rig: &Rig) -> Result<()> {
 }
 
 /// The holder of the delivery reads a body that is not part of the claim's reply piece by piece.
+// shows: hazard F7
 pub async fn large_body_is_not_returned_with_its_claim(rig: &Rig) -> Result<()> {
     let notes = vec![Note::Headers(Bytes::from_static(b"{}"))];
     let large = sized("b", 100_000);

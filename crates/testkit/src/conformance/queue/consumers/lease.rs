@@ -66,6 +66,7 @@ pub async fn rescue_takes_only_expired_leases(rig: &Rig) -> Result<()> {
 
 /// (omniqueue #102) A lease that counted from enqueueing was over before its job was claimed: a job that had waited for long ran
 /// twice at once. It counts from the claim.
+// shows: spec/queue.md
 pub async fn lease_counts_from_the_claim(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     rig.time.advance(3_600_000).await?;
@@ -129,6 +130,7 @@ pub async fn job_exceeding_its_crash_limit_is_dead(rig: &Rig) -> Result<()> {
 }
 
 /// Workers that had been killed were counted for ten minutes.
+// shows: hazard F4g
 pub async fn killed_worker_is_counted_for_a_minute(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let (mut killed, mut lives) = (Consumer::default(), Consumer::default());

@@ -17,6 +17,7 @@ fn with_retries(name: &str, retries: Retries) -> NewJob {
 
 /// (A4, asynq) A worker that was silent past its lease came back: its late nack put a finished job into the list of running
 /// ones again, its late ack removed the next worker's claim. An outdated settlement changes nothing.
+// shows: Q3, spec/queue.md
 pub async fn late_settlement_changes_nothing(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let (mut slow, mut next) = (Consumer::default(), Consumer::default());
@@ -38,6 +39,7 @@ pub async fn late_settlement_changes_nothing(rig: &Rig) -> Result<()> {
 
 /// A duplicate ack arrived after its job was done, enqueued anew and claimed by another worker: in the same millisecond, so
 /// that even the fences are equal.
+// shows: Q3, spec/queue.md
 pub async fn repeated_ack_does_not_end_the_next_job_with_that_id(rig: &Rig) -> Result<()> {
     let (mut first, mut second) = (Consumer::default(), Consumer::default());
     rig.given(&[job("a")]).await?;
@@ -53,6 +55,7 @@ pub async fn repeated_ack_does_not_end_the_next_job_with_that_id(rig: &Rig) -> R
 }
 
 /// Two processes restored from one snapshot draw the same random bits. Fences distinguish their deliveries.
+// shows: Q3
 pub async fn fence_distinguishes_deliveries_with_equal_tokens(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();
@@ -68,6 +71,7 @@ pub async fn fence_distinguishes_deliveries_with_equal_tokens(rig: &Rig) -> Resu
 }
 
 /// (A11) "Dead" meant deleted. A dead letter is whole: body, errors, attempts.
+// shows: Q8
 pub async fn failed_job_is_retried_and_then_dead(rig: &Rig) -> Result<()> {
     rig.given(&[with_retries("a", Retries::Limited(1))]).await?;
     let mut consumer = Consumer::default();
@@ -121,6 +125,7 @@ pub async fn exhausted_job_is_discarded_if_configured(rig: &Rig) -> Result<()> {
 }
 
 /// A handler that returns "dead" asks for an operator's attention, whatever happens to jobs that are merely out of retries.
+// shows: Q6
 pub async fn dead_job_is_kept_when_exhausted_jobs_are_discarded(rig: &Rig) -> Result<()> {
     rig.given(&[NewJob { spec: JobSpec { discard_exhausted: true, ..job("a").spec }, ..job("a") }]).await?;
     let delivered = rig.kill(&mut Consumer::default()).await?;
@@ -171,6 +176,7 @@ pub async fn newest_errors_are_kept(rig: &Rig) -> Result<()> {
 }
 
 /// Progress that a handler reports after its lease has expired must not overwrite the progress of the next delivery.
+// shows: queue::Delivery::progress
 pub async fn progress_is_stored_for_the_current_delivery_only(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();

@@ -39,6 +39,7 @@ async fn crash(rig: &Rig, deliveries: &[Delivered], report: Report) -> Result<Re
 }
 
 /// After a crash of a process with 64 slots, all jobs that had run there were retried one at a time, and all other jobs waited.
+// shows: hazard F6
 pub async fn suspects_are_claimed_a_few_at_a_time(rig: &Rig) -> Result<()> {
     rig.given(&jobs(&names("suspect", 24))).await?;
     crash(rig, &claim(rig, WIDE, 64).await?, Report::STARTED).await?;
@@ -62,6 +63,7 @@ pub async fn suspects_are_claimed_a_few_at_a_time(rig: &Rig) -> Result<()> {
 }
 
 /// Next to others of its own kind a suspect would crash them, and be crashed by those that crashed more often.
+// shows: hazard F6
 pub async fn only_suspects_of_one_level_run_together(rig: &Rig) -> Result<()> {
     rig.given(&[job("twice")]).await?;
     crash(rig, &claim(rig, WIDE, 1).await?, Report::STARTED).await?;
@@ -79,6 +81,7 @@ pub async fn only_suspects_of_one_level_run_together(rig: &Rig) -> Result<()> {
 }
 
 /// A job that kills its worker before the start is reported would never count as a crash.
+// shows: hazard F6
 pub async fn job_with_two_expired_leases_is_a_suspect(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     for _ in 0..2 {
@@ -99,6 +102,7 @@ pub async fn job_with_two_expired_leases_is_a_suspect(rig: &Rig) -> Result<()> {
 }
 
 /// However many suspects wait in front, a call stays short, and the jobs behind them are claimed by the next one.
+// shows: hazard F6
 pub async fn claim_postpones_up_to_a_hundred_suspects(rig: &Rig) -> Result<()> {
     rig.given(&jobs(&names("suspect", PUT_OFF_MAX + 20))).await?;
     crash(rig, &claim(rig, WIDE, 500).await?, Report::STARTED).await?;
@@ -111,6 +115,7 @@ pub async fn claim_postpones_up_to_a_hundred_suspects(rig: &Rig) -> Result<()> {
 }
 
 /// A job that kills its worker took its neighbors' attempts with it, until they were all dead letters.
+// shows: Q22
 pub async fn crash_is_not_counted_for_a_shielded_job(rig: &Rig) -> Result<()> {
     rig.given(&[job("neighbor")]).await?;
     let neighbor = claim(rig, WIDE, 1).await?;
@@ -125,6 +130,7 @@ pub async fn crash_is_not_counted_for_a_shielded_job(rig: &Rig) -> Result<()> {
 }
 
 /// The sender has configured that the job must not run twice, whichever job caused the crash.
+// shows: hazard F6
 pub async fn shielded_job_without_retries_does_not_run_twice(rig: &Rig) -> Result<()> {
     let once = JobSpec { retries: Retries::Limited(0), ..job("once").spec };
     rig.given(&[NewJob { spec: once, ..job("once") }]).await?;
@@ -135,6 +141,7 @@ pub async fn shielded_job_without_retries_does_not_run_twice(rig: &Rig) -> Resul
 }
 
 /// Once the suspect has ended, a crash counts for the jobs that ran with it, too.
+// shows: hazard F6
 pub async fn job_loses_its_shield_when_the_suspect_ended(rig: &Rig) -> Result<()> {
     rig.given(&[job("neighbor")]).await?;
     let neighbor = claim(rig, WIDE, 1).await?;
@@ -147,6 +154,7 @@ pub async fn job_loses_its_shield_when_the_suspect_ended(rig: &Rig) -> Result<()
 }
 
 /// Suspects that ran together crash together: which of them is to blame shows only when one of them crashes alone.
+// shows: Q22
 pub async fn job_is_dead_only_after_crashing_alone(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let id = job("a").id;

@@ -8,6 +8,7 @@ use evenkeel_protocol::queue::steps::{
 };
 
 /// A published design kept due times in seconds of the client's clock, and one measured peer started jobs up to a second early.
+// shows: Q2, queue::Queue
 pub async fn job_is_never_delivered_early(rig: &Rig) -> Result<()> {
     let due = rig.time.now() + 5_000;
     rig.given(&[NewJob { when: When::At(due), ..job("at") }]).await?;
@@ -21,6 +22,7 @@ pub async fn job_is_never_delivered_early(rig: &Rig) -> Result<()> {
 
 /// A job for an hour ago that must not start late expired without having run, overtook older jobs, and was counted as an hour late; a time
 /// in seconds was 20,785 days ago.
+// shows: hazard SF5
 pub async fn time_in_the_past_means_now(rig: &Rig) -> Result<()> {
     let now = rig.time.now();
     let past = |name: &str| NewJob {
@@ -44,6 +46,7 @@ pub async fn time_in_the_past_means_now(rig: &Rig) -> Result<()> {
 }
 
 /// (A10) Producers with skewed clocks would reorder jobs, so the server adds the delay to its own time.
+// shows: Q2
 pub async fn delay_counts_from_the_server_clock(rig: &Rig) -> Result<()> {
     rig.given(&[NewJob { when: When::In(90_000), ..job("in") }]).await?;
     assert_eq!(rig.next().await?.due, Some(rig.time.now() + 90_000));
@@ -55,6 +58,7 @@ pub async fn delay_counts_from_the_server_clock(rig: &Rig) -> Result<()> {
 }
 
 /// A server clock that was set back by an hour would keep a dead worker's jobs from all others for an hour.
+// shows: spec/queue.md
 pub async fn clock_set_back_does_not_extend_a_lease(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     rig.claim_one(&mut Consumer::default()).await?;
@@ -68,6 +72,7 @@ pub async fn clock_set_back_does_not_extend_a_lease(rig: &Rig) -> Result<()> {
 }
 
 /// (A2) Bodies had a time to live of the delay plus an hour: with consumers down for longer, the id was delivered without one.
+// shows: Q6
 pub async fn body_outlives_any_delay(rig: &Rig) -> Result<()> {
     let retention = Retention::AfterEnd(1_000);
     rig.given(&[NewJob { spec: JobSpec { retention, ..job("old").spec }, ..job("old") }]).await?;
@@ -101,6 +106,7 @@ pub async fn job_past_its_deadline_expires(rig: &Rig) -> Result<()> {
 
 /// A job whose first attempt began in time, and whose process died or that failed or was snoozed, was dropped at its next attempt: the
 /// limit is of the time until it starts. A new due time, and a redrive, set it again.
+// shows: hazard T14, queue::JobBuilder::drop_if_later_than
 pub async fn started_job_is_retried_however_late(rig: &Rig) -> Result<()> {
     let late = |name: &str| NewJob { spec: JobSpec { late_ms_max: Some(600), ..job(name).spec }, ..job(name) };
     rig.given(&["a", "b", "c"].map(late)).await?;
@@ -130,6 +136,7 @@ pub async fn started_job_is_retried_however_late(rig: &Rig) -> Result<()> {
 }
 
 /// A delivery that did not start, because its process ended, does not lift the limit.
+// shows: hazard T14, queue::JobBuilder::drop_if_later_than
 pub async fn released_job_may_be_too_late(rig: &Rig) -> Result<()> {
     let spec = JobSpec { late_ms_max: Some(600), ..job("a").spec };
     rig.given(&[NewJob { spec: spec.clone(), ..job("a") }, NewJob { spec, ..job("b") }]).await?;

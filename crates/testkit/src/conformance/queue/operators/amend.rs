@@ -14,6 +14,7 @@ async fn amend(rig: &Rig, name: &str, seen: &str, body: &str) -> Result<Amended>
 }
 
 /// Two operators edited one dead letter, and the later save silently undid the earlier one.
+// shows: Q8, queue::Topic::amend, queue::Queue::amend
 pub async fn dead_letter_is_amended_only_if_it_is_the_one_seen(rig: &Rig) -> Result<()> {
     for (name, codec, late_ms_max) in [("a", None, None), ("b", Some(77), Some(9)), ("c", Some(2), None)] {
         let notes = vec![Note::Name(name.to_owned().into())];
@@ -40,6 +41,7 @@ pub async fn dead_letter_is_amended_only_if_it_is_the_one_seen(rig: &Rig) -> Res
 }
 
 /// A waiting job can start at any moment, and a running one has its body already, so only dead letters are edited.
+// shows: queue::Topic::amend, queue::Queue::amend
 pub async fn only_dead_letters_are_amended(rig: &Rig) -> Result<()> {
     let spec = JobSpec { retention: Retention::AfterEnd(600_000), ..job("a").spec };
     rig.given(&[NewJob { spec, ..job("a") }]).await?;

@@ -20,6 +20,7 @@ fn names(page: &[Listed]) -> String {
 }
 
 /// Dead letters were listed oldest first, so the ones that matter were on the last page.
+// shows: queue::Topic::newest, queue::Topic::previews
 pub async fn newest_page_continues_while_jobs_come_and_go(rig: &Rig) -> Result<()> {
     let at = |name: &str, delay_ms: u64| NewJob { when: When::In(delay_ms), ..job(name) };
     rig.given(&[at("a", 10), at("b", 20), at("c", 20), at("d", 20), at("e", 30)]).await?;
@@ -43,6 +44,7 @@ async fn preview(rig: &Rig, id: JobId, bytes: usize) -> Result<Preview> {
 }
 
 /// A page of large jobs was read whole to show one line of each.
+// shows: queue::Topic::newest, queue::Topic::previews
 pub async fn preview_has_only_the_beginning_of_a_body(rig: &Rig) -> Result<()> {
     let body = Bytes::from("0123456789".repeat(50_000));
     for codec in [None, Some(1), Some(77)] {
@@ -83,6 +85,7 @@ async fn position(rig: &Rig, name: &str) -> Result<JobPosition> {
 }
 
 /// An operator that read counts, pause and job one after the other got a reason that was never true.
+// shows: queue::Topic::why
 pub async fn standing_shows_why_a_job_waits(rig: &Rig) -> Result<()> {
     let with = |name: &str, priority| NewJob { spec: JobSpec { priority, ..job(name).spec }, ..job(name) };
     let unknown = position(rig, "a").await?;

@@ -16,6 +16,7 @@ fn page(after: Option<Listed>, limit: usize) -> List {
 }
 
 /// Only dead letters can be deleted.
+// shows: Q8, queue::Topic::delete_dead
 pub async fn only_dead_letters_are_deleted(rig: &Rig) -> Result<()> {
     rig.given(&[job("a"), job("b")]).await?;
     rig.kill(&mut Consumer::default()).await?;
@@ -28,6 +29,7 @@ pub async fn only_dead_letters_are_deleted(rig: &Rig) -> Result<()> {
 }
 
 /// (asynq, Sidekiq, ChasquiMQ) Dead letters beyond the ten-thousandth were deleted without a word.
+// shows: Q8
 pub async fn dead_letters_are_never_trimmed(rig: &Rig) -> Result<()> {
     const LETTERS: usize = 10_500;
     let mut consumer = Consumer::default();
@@ -47,6 +49,7 @@ pub async fn dead_letters_are_never_trimmed(rig: &Rig) -> Result<()> {
 
 /// (BullMQ) Cleaning 1.5 million jobs in one script blocked Redis for eighteen hours. A purge with a limit of 0 deletes nothing: the
 /// script's range up to rank -1 once was the whole index (found by comparing the model with the scripts).
+// shows: Q7, queue::Topic::purge
 pub async fn purge_deletes_a_bounded_number(rig: &Rig) -> Result<()> {
     rig.given(&["a", "b", "c"].map(job)).await?;
     rig.claim_one(&mut Consumer::default()).await?;
@@ -89,6 +92,7 @@ pub async fn forget_lets_completion_records_expire(rig: &Rig) -> Result<()> {
 }
 
 /// Pages by number skip or repeat jobs that move; these continue behind the last one seen, even if that is gone.
+// shows: queue::Topic::list, queue::Topic::peek
 pub async fn page_continues_while_jobs_come_and_go(rig: &Rig) -> Result<()> {
     let at = |name: &str, delay_ms: u64| NewJob { when: When::In(delay_ms), ..job(name) };
     rig.given(&[at("a", 10), at("b", 10), at("c", 10), at("d", 20), at("e", 30)]).await?;
@@ -110,6 +114,7 @@ pub async fn page_continues_while_jobs_come_and_go(rig: &Rig) -> Result<()> {
 }
 
 /// One call returns the state of each job.
+// shows: queue::Topic::stats, queue::Watch::look
 pub async fn stats_add_up(rig: &Rig) -> Result<()> {
     let low = NewJob { spec: JobSpec { priority: Priority::Low, ..job("low").spec }, ..job("low") };
     let later = NewJob { when: When::In(10), ..job("later") };
@@ -135,6 +140,7 @@ pub async fn stats_add_up(rig: &Rig) -> Result<()> {
 
 /// Many jobs are due in the same millisecond after a bulk enqueue; a cursor of another shard, or of a job that is gone,
 /// falls in between them. A page that read the first 500 only would be empty there, and the list would seem to end.
+// shows: queue::Topic::list, queue::Topic::peek
 pub async fn page_continues_among_many_jobs_due_at_one_time(rig: &Rig) -> Result<()> {
     let names: Vec<String> = (0..600).map(|number| format!("job {number:03}")).collect();
     let jobs: Vec<NewJob> = names.iter().map(|name| job(name)).collect();

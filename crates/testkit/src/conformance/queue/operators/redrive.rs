@@ -14,6 +14,7 @@ async fn redrive(rig: &Rig, redrive: u8, ids: &[JobId]) -> Result<Redriven> {
 
 /// A redrive that was started twice, or repeated after a lost reply, ran every letter twice; one that died again in between
 /// was redriven endlessly.
+// shows: queue::TopicRedrive::run, queue::TopicRedrive::run_with, queue::TopicRedrive::dry_run
 pub async fn redrive_moves_each_dead_letter_once(rig: &Rig) -> Result<()> {
     let mut consumer = Consumer::default();
     rig.given(&[job("a"), job("b")]).await?;
@@ -57,6 +58,7 @@ pub async fn redrive_skips_letters_that_died_later(rig: &Rig) -> Result<()> {
 }
 
 /// A letter that comes back has its attempts again, and its history still.
+// shows: Q8
 pub async fn redriven_job_keeps_its_history(rig: &Rig) -> Result<()> {
     let mut consumer = Consumer::default();
     let spec = JobSpec { late_ms_max: Some(500), ..job("a").spec };

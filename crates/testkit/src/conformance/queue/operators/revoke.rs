@@ -19,6 +19,7 @@ async fn reschedule(rig: &Rig, id: JobId, when: Option<When>, body: Option<&'sta
 }
 
 /// (A8, asynq #532) Two calls looked in two places, the job moved in between, and a job reported as "cancelled" ran.
+// shows: Q4, queue::Queue::revoke, queue::Queue::reschedule, queue::Queue::reschedule_in, queue::Topic::revoke
 pub async fn revoke_reports_what_happened(rig: &Rig) -> Result<()> {
     assert_eq!(revoke(rig, job("never seen").id).await?, Revoked::Unknown);
     let waiting = NewJob { when: When::In(5_000), ..job("waiting") };
@@ -45,6 +46,7 @@ pub async fn revoke_reports_what_happened(rig: &Rig) -> Result<()> {
 }
 
 /// The reply was lost, and the caller repeats the call. The reply "unknown" would not report that the job was revoked.
+// shows: Q4, queue::Queue::revoke, queue::Queue::reschedule, queue::Queue::reschedule_in, queue::Topic::revoke
 pub async fn repeated_revoke_returns_the_same_result(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     assert_eq!(revoke(rig, job("a").id).await?, Revoked::Revoked);
@@ -57,6 +59,7 @@ pub async fn repeated_revoke_returns_the_same_result(rig: &Rig) -> Result<()> {
 }
 
 /// A worker without heartbeats may have started the job: the result says so, and later calls of that worker are rejected.
+// shows: Q4
 pub async fn job_with_expired_lease_can_be_revoked(rig: &Rig) -> Result<()> {
     rig.given(&[job("not rescued"), job("rescued")]).await?;
     let mut consumer = Consumer::default();
@@ -75,6 +78,7 @@ pub async fn job_with_expired_lease_can_be_revoked(rig: &Rig) -> Result<()> {
 }
 
 /// An enqueue in flight when its job was revoked revived the job.
+// shows: Q4
 pub async fn late_enqueue_does_not_revive_a_revoked_job(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     revoke(rig, job("a").id).await?;
@@ -84,6 +88,7 @@ pub async fn late_enqueue_does_not_revive_a_revoked_job(rig: &Rig) -> Result<()>
 }
 
 /// (asynq #568, #649) A reminder whose time changes keeps its id.
+// shows: queue::Topic::reschedule, queue::Topic::edit, queue::Topic::change, queue::Topic::run_now
 pub async fn waiting_job_is_rescheduled_and_edited(rig: &Rig) -> Result<()> {
     let id = job("a").id;
     let notes = vec![Note::Name(Bytes::from_static(b"reminder/a"))];
@@ -106,6 +111,7 @@ pub async fn waiting_job_is_rescheduled_and_edited(rig: &Rig) -> Result<()> {
 }
 
 /// A body that grew with an edit was above the limit that a new job must respect.
+// shows: hazard SF10
 pub async fn edit_above_the_limit_of_bytes_changes_nothing(rig: &Rig) -> Result<()> {
     rig.given(&[NewJob { when: When::In(9_000), ..job("a") }, job("b")]).await?;
     rig.kill(&mut Consumer::default()).await?;
@@ -126,6 +132,7 @@ pub async fn edit_above_the_limit_of_bytes_changes_nothing(rig: &Rig) -> Result<
 }
 
 /// A running job is not changed: its handler holds the old body.
+// shows: Q4, queue::Topic::reschedule, queue::Topic::edit, queue::Topic::change, queue::Topic::run_now
 pub async fn running_job_is_not_rescheduled(rig: &Rig) -> Result<()> {
     let id = job("a").id;
     let soon = Some(When::In(1));
@@ -145,6 +152,7 @@ pub async fn running_job_is_not_rescheduled(rig: &Rig) -> Result<()> {
 }
 
 /// The same as for a revocation: the worker without heartbeats loses the job, and the result says so.
+// shows: Q4
 pub async fn job_with_expired_lease_can_be_rescheduled(rig: &Rig) -> Result<()> {
     rig.given(&[job("a")]).await?;
     let mut consumer = Consumer::default();

@@ -126,6 +126,7 @@ async fn batch_loads_its_own_keys_before_waiting(rig: Rig) {
     assert_eq!(runs(&asked), [[2]]);
 }
 
+// shows: hazard H7
 async fn invalidation_during_batch_rejects_only_its_key(rig: Rig) {
     let (rows, writing, db, asked) = (rig.rows().await, rig.rows().await, Db::with("old"), Runs::default());
     db.write(2, "b");
@@ -141,6 +142,7 @@ async fn invalidation_during_batch_rejects_only_its_key(rig: Rig) {
 }
 
 /// H8: a recovered panic became an empty value for every key of the batch.
+// shows: hazard H8, cache::Cache::get_many, cache::Cache::get_many_from
 async fn failed_batch_load_fails_only_its_keys(rig: Rig) {
     let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
     all(batch(&rows, &db, &asked, &[1])).await;
@@ -160,10 +162,12 @@ async fn failed_batch_load_fails_only_its_keys(rig: Rig) {
     assert!(panicked.found.is_empty());
 }
 
+// shows: cache::Cache::get_many, cache::Cache::get_many_from
 fn rows_of_a_panic() -> Result<Vec<(u64, String)>, DbError> {
     panic!("cursed")
 }
 
+// shows: hazard H5
 async fn batch_load_survives_a_dropped_caller(rig: Rig) {
     let (rows, db, asked) = (rig.rows().await, Db::with("a"), Runs::default());
     let (mut load, gone) = (db.hold(), batch(&rows, &db, &asked, &[1, 2]));
@@ -187,6 +191,7 @@ async fn batch_serves_and_refreshes_due_values(rig: Rig) {
     assert_eq!(all(batch(&rows, &db, &asked, &[1])).await, [(1, some("b"))]);
 }
 
+// shows: hazard H7, cache::Cache::invalidate_many
 async fn invalidate_many_repeats_the_key_that_failed(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -237,6 +242,7 @@ async fn batch_ignores_rows_that_were_not_requested(rig: Rig) {
 }
 
 /// A case-insensitive column finds the row of `ada` for `ADA`, and the absence of `ADA` was cached for all its readers.
+// shows: hazard BC5
 async fn absence_is_not_cached_if_other_keys_are_returned(rig: Rig) {
     let users = rig.process().await.cache::<String, u64>("user").ttl(Duration::from_secs(600)).open().await.unwrap();
     let loads = Mutex::new(Vec::new());
@@ -266,6 +272,7 @@ async fn unreadable_entry_reloads_only_its_key(rig: Rig) {
 }
 
 /// A page of a hundred rows must not cost a hundred round trips.
+// shows: hazard H9
 #[tokio::test]
 async fn batch_of_hits_is_one_socket_write() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -284,6 +291,7 @@ async fn batch_of_hits_is_one_socket_write() {
 }
 
 /// What a batch sent above the limit of the link was rejected: its rows were not stored, and its invalidations failed.
+// shows: hazard BW11
 #[tokio::test]
 async fn batch_above_the_limit_in_flight_is_whole() {
     let redis = park::redis().await.unwrap();

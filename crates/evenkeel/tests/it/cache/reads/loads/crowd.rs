@@ -40,6 +40,7 @@ enum Report {
     },
 }
 
+// shows: C3
 #[tokio::test]
 async fn readers_in_three_processes_share_one_load() {
     let server = redis().await.unwrap();

@@ -16,6 +16,7 @@ on_both! {
     repeatedly_failing_load_returns_failing
 }
 
+// shows: C6, cache::Cache::get
 async fn loader_error_reaches_all_waiters_and_is_not_cached(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     db.fail(Some(DbError("away")));
@@ -36,6 +37,7 @@ async fn loader_error_reaches_all_waiters_and_is_not_cached(rig: Rig) {
 }
 
 /// Without a retry delay after a failure, each of a thousand waiters repeats the load that just failed, one after another.
+// shows: C6, hazard D25
 async fn failed_load_is_not_repeated_by_its_waiters(rig: Rig) {
     let (failing, db) = (rig.rows().await, Db::with("a"));
     db.fail(Some(DbError("away")));
@@ -50,6 +52,7 @@ async fn failed_load_is_not_repeated_by_its_waiters(rig: Rig) {
 }
 
 /// H8: a recovered panic became an empty value for every key of the batch.
+// shows: C6, hazard H8, cache::Cache::get
 async fn loader_panic_becomes_an_error(rig: Rig) {
     let rows = rig.rows().await;
     let error = rows.get(&1, |_| async { panicking().await }).await.unwrap_err();
@@ -62,6 +65,7 @@ async fn panicking() -> Result<Option<String>, Infallible> {
     panic!("row {} is cursed", 1)
 }
 
+// shows: C6, cache::Cache::get
 async fn load_that_exceeds_its_timeout_is_an_error(rig: Rig) {
     let limit = Duration::from_secs(3);
     let rows = rig.rows_with(|builder| builder.load_timeout(limit)).await;
@@ -74,6 +78,7 @@ async fn load_that_exceeds_its_timeout_is_an_error(rig: Rig) {
     assert_eq!(rig.while_time_passes(async { get(&rows, &db).await }).await, some("a"));
 }
 
+// shows: cache::Cache::get
 async fn loader_errors_of_any_type_are_returned(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.retry_after(Duration::from_millis(1))).await;
     let text = rows.get(&1, |_| async { Err::<Option<String>, _>("plain words") }).await.unwrap_err();
@@ -87,6 +92,7 @@ async fn loader_errors_of_any_type_are_returned(rig: Rig) {
     assert_eq!(shared.to_string(), "of any kind");
 }
 
+// shows: cache::Cache::get
 async fn repeatedly_failing_load_returns_failing(rig: Rig) {
     let long_wait = rig.rows_with(|builder| builder.wait_max(Duration::from_millis(100))).await;
     let (failing, db) = (rig.rows().await, Db::with("a"));

@@ -87,6 +87,7 @@ async fn read(rows: Rows, loads: Loads, reader: u64) -> (usize, usize) {
 ///
 /// On a busy machine it took longer than the default load budget of three seconds to fill them: nine in ten were not stored, and the
 /// reader that is to find all of them met a load that waits for the flood.
+// shows: C9
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flush_of_redis_keeps_loads_within_loads_max() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

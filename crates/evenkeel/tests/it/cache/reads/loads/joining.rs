@@ -76,6 +76,7 @@ async fn see_the_new_row(readers: [Reader; 2]) {
     }
 }
 
+// shows: C1, hazard A31, cache::Freshness::Eventual
 async fn read_after_invalidation_rejects_load_past_the_store(rig: Rig) {
     let scene = Scene::new(&rig).await;
     scene.rows.bypass_reads(true);
@@ -99,6 +100,7 @@ enum Between {
     NextEpoch,
 }
 
+// shows: hazard A31, cache::Freshness::Eventual
 async fn read_after_invalidation_rejects_load_with_dropped_fill(rig: Rig) {
     use Between::*;
     for between in [OverBudget, TooLarge, FillsBypassed, OtherSchema, Deleted, NextEpoch] {
@@ -132,6 +134,7 @@ async fn read_after_invalidation_rejects_load_with_dropped_fill(rig: Rig) {
 
 /// The store has accepted the old row, and its reply is on its way when another process writes: what was stored proves nothing to a reader
 /// that began after the fill was sent.
+// shows: hazard A31
 async fn read_after_invalidation_rejects_load_stored_before_it(rig: Rig) {
     let scene = Scene::new(&rig).await;
     let (mut fill, before) = (scene.gate.hold(Step::Fill, Side::BeforeAnswer), reader(&scene.rows, &scene.db));
@@ -146,6 +149,7 @@ async fn read_after_invalidation_rejects_load_stored_before_it(rig: Rig) {
 }
 
 /// On its own server, because the commands affect all its clients.
+// shows: hazard A31, cache::Freshness::Eventual
 #[tokio::test]
 async fn read_after_invalidation_rejects_load_across_flush() {
     for words in [&["FLUSHALL"][..], &["CLIENT", "KILL", "TYPE", "NORMAL", "SKIPME", "YES"]] {
@@ -166,6 +170,7 @@ async fn read_after_invalidation_rejects_load_across_flush() {
 }
 
 /// However often the key is invalidated, the second load began after all rejected readers.
+// shows: C1, hazard A31
 async fn readers_that_rejected_a_load_share_the_next(rig: Rig) {
     let scene = Scene::new(&rig).await;
     scene.rows.bypass_reads(true);
@@ -186,6 +191,7 @@ async fn readers_that_rejected_a_load_share_the_next(rig: Rig) {
 
 /// After an invalidation no reader joins the loads in progress; however often that happens, no third load of the key is
 /// begun.
+// shows: C3, hazard A31
 async fn at_most_two_loads_of_a_key_run_in_a_process(rig: Rig) {
     let scene = Scene::new(&rig).await;
     let held: Vec<_> = (0..2).map(|_| scene.db.hold()).collect();
@@ -213,6 +219,7 @@ async fn at_most_two_loads_of_a_key_run_in_a_process(rig: Rig) {
 }
 
 /// Without the store a load reads a replica, and that proves freshness to its own reader only.
+// shows: hazard A31
 async fn reader_that_rejects_replica_load_reads_the_primary(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate).reads_replicas(Duration::from_secs(5))).await;

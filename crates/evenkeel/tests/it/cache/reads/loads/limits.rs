@@ -22,6 +22,7 @@ fn reader_of(rows: &Rows, db: &Db, key: u64) -> Reader {
 }
 
 /// After a flush every key is loaded from the database at once.
+// shows: C9, hazard D26
 async fn concurrent_loads_never_exceed_loads_max(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.loads_max(4)).await, Db::new());
     let held: Vec<_> = (0..12).map(|_| db.hold()).collect();
@@ -37,6 +38,7 @@ async fn concurrent_loads_never_exceed_loads_max(rig: Rig) {
     assert_eq!((db.loads(), db.peak()), (12, 4));
 }
 
+// shows: cache::Cache::get
 async fn reader_without_a_load_permit_is_rejected(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.loads_max(1).wait_max(Duration::from_secs(1))).await;
     let db = Db::new();

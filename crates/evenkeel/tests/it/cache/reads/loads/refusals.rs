@@ -24,6 +24,7 @@ async fn load_with(rows: &Rows, meanwhile: impl AsyncFnOnce()) {
 }
 
 /// A cache whose values are rejected at every load, without a report of the reason, looks like one that is never hit.
+// shows: hazard R2
 async fn rejected_fill_is_counted_by_reason(rig: Rig) {
     let refusals = Counts::of("evenkeel_cache_refused_fills_total", "reason");
     let _local = metrics::set_default_local_recorder(&refusals);
@@ -50,6 +51,7 @@ async fn rejected_fill_is_counted_by_reason(rig: Rig) {
 }
 
 /// A query that always takes longer than the budget is never cached, and a metric alone does not say what to do.
+// shows: hazard S16
 async fn load_over_its_budget_is_logged_once(rig: Rig) {
     let log = Log::begin();
     let rows = rig.rows().await;

@@ -20,6 +20,7 @@ on_both! {
     dropped_invalidation_is_completed_later
 }
 
+// shows: C3
 async fn concurrent_readers_share_one_load(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     let mut load = db.hold();
@@ -32,6 +33,7 @@ async fn concurrent_readers_share_one_load(rig: Rig) {
     assert_eq!(db.loads(), 1);
 }
 
+// shows: C3
 async fn readers_in_other_processes_wait_for_the_load(rig: Rig) {
     let gate = StepGate::default();
     let (loading, db) = (rig.rows().await, Db::with("a"));
@@ -51,6 +53,7 @@ async fn readers_in_other_processes_wait_for_the_load(rig: Rig) {
 
 /// H1: single-flight alone breaks read-your-writes: a reader that starts after the invalidation joins the load that read the row
 /// before the write.
+// shows: hazard H1, cache::Freshness::Eventual
 async fn read_after_invalidation_does_not_join_earlier_load(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("old"));
     let (mut load, before) = (db.hold(), reader(&rows, &db));
@@ -63,6 +66,7 @@ async fn read_after_invalidation_does_not_join_earlier_load(rig: Rig) {
 }
 
 /// The store has applied the invalidation, and its sender has no reply yet. A read that begins now must not return the old row.
+// shows: hazard H1, cache::Freshness::Eventual
 async fn read_during_invalidation_does_not_join_earlier_load(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -85,6 +89,7 @@ async fn read_during_invalidation_does_not_join_earlier_load(rig: Rig) {
 
 /// A variant of H1: a load that begins after the invalidation was sent, and before the store has applied it, can find a value that
 /// was stored in between. So when the reply arrives, running single-flight calls are closed to new readers once more.
+// shows: hazard H1
 async fn read_after_invalidation_reply_does_not_join_older_load(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -118,6 +123,7 @@ async fn read_after_invalidation_reply_does_not_join_older_load(rig: Rig) {
 }
 
 /// This process detects another process's invalidation only when its fill is rejected.
+// shows: hazard H1, cache::Freshness::Eventual
 async fn waiter_reloads_after_remote_invalidation_rejects_fill(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -155,6 +161,7 @@ async fn key_invalidated_all_the_time_is_still_read(rig: Rig) {
 }
 
 /// H5: a load that runs in its caller's future dies with the request, keeps the lease, and the value is never refreshed.
+// shows: C6, hazard H5
 async fn load_survives_a_dropped_caller(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     let (mut load, leader) = (db.hold(), reader(&rows, &db));
@@ -169,6 +176,7 @@ async fn load_survives_a_dropped_caller(rig: Rig) {
 }
 
 /// H4: a lease without an expiry, left by a dead loader, blocked all other loaders forever.
+// shows: hazard H4
 async fn lease_of_a_dead_loader_expires(rig: Rig) {
     let db = Db::with("a");
     let dead = rig.rows().await;
@@ -187,6 +195,7 @@ async fn lease_of_a_dead_loader_expires(rig: Rig) {
 }
 
 /// While an invalidation is pending, this process does not trust the store, and it replays the invalidation until done.
+// shows: C7, hazard D27, cache::Cache::invalidate, cache::Cache::purge
 async fn failed_invalidation_is_replayed_and_blocks_hits(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -214,6 +223,7 @@ async fn failed_invalidation_is_replayed_and_blocks_hits(rig: Rig) {
 }
 
 /// A request that is canceled between the commit and the reply must not leave the old value behind.
+// shows: C7, hazard D27, cache::Cache::invalidate, cache::Cache::purge
 async fn dropped_invalidation_is_completed_later(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -235,6 +245,7 @@ async fn dropped_invalidation_is_completed_later(rig: Rig) {
 }
 
 /// A reader waits for another reader's load for a bounded time, then asks the database without storing.
+// shows: clock::Clock::timeout
 #[tokio::test]
 async fn waiting_reader_loads_for_itself_after_wait_max() {
     let rig = Rig::memory();

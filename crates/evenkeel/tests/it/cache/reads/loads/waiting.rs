@@ -47,6 +47,7 @@ async fn all_are_served(crowd: Crowd) {
 }
 
 /// A database that hangs collects every request of the program, until memory ends.
+// shows: C6, C9, hazard D26, cache::Cache::get
 async fn reader_above_waiters_max_is_rejected(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.waiters_max(2)).await, Db::with("a"));
     let mut load = db.hold();
@@ -104,6 +105,7 @@ async fn reader_loads_for_itself_after_wait_max(rig: Rig) {
     assert_eq!(db.loads(), 2);
 }
 
+// shows: C6, cache::Cache::get
 async fn reader_fails_after_wait_max_if_configured(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.wait_max(SECOND).after_wait(AfterWait::Fail)).await;
     let db = Db::with("a");
@@ -160,6 +162,7 @@ async fn batch_fails_after_wait_max_if_configured(rig: Rig) {
     row(leader).await;
 }
 
+// shows: cache::Cache::get_many, cache::Cache::get_many_from
 async fn rejected_batch_returns_its_hits(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.waiters_max(1)).await, Db::with("a"));
     let mut load = db.hold();

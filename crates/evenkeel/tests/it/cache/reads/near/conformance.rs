@@ -53,6 +53,7 @@ async fn prove_alive(rows: &Rows, db: &Db) {
     rows.get(&2, |key| db.find(*key)).await.unwrap();
 }
 
+// shows: cache::Cache::peek
 async fn peek_sees_near_value_and_sends_no_command(rig: Rig) {
     let keel = rig.process().await;
     let (rows, db) = (near(&keel).await, Db::with("a"));
@@ -78,6 +79,7 @@ async fn absent_row_is_a_near_hit(rig: Rig) {
     assert_eq!(db.loads(), 1);
 }
 
+// shows: C1, cache::CacheBuilder::near
 async fn remote_invalidation_drops_the_near_value(rig: Rig) {
     let keel = rig.process().await;
     let (here, elsewhere, db) = (near(&keel).await, rig.rows().await, Db::with("a"));
@@ -104,6 +106,7 @@ async fn rejected_second_cache_keeps_notifications_of_first(rig: Rig) {
 
 /// Redis notifies a connection of its own write only after the reply (redis#9422): a writer that relied on the notification
 /// would read what it has just replaced (R4).
+// shows: C1, hazard R4, cache::CacheBuilder::near
 async fn writer_reads_its_own_write_with_near_cache(rig: Rig) {
     let rows = near(&rig.process().await).await;
     let db = Db::new();
@@ -196,6 +199,7 @@ async fn value_due_for_refresh_is_read_from_the_store(rig: Rig) {
     assert_eq!(db.loads(), 2);
 }
 
+// shows: hazard N6
 async fn near_value_expires_with_its_ttl(rig: Rig) {
     let rows = near_with(&rig.process().await, |builder| builder.refresh_window(Duration::ZERO)).await;
     let db = Db::with("a");
@@ -208,6 +212,7 @@ async fn near_value_expires_with_its_ttl(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("b"));
 }
 
+// shows: hazard N6
 async fn near_value_expires_after_near_age_max(rig: Rig) {
     let rows = near_with(&rig.process().await, |builder| builder.near_age_max(Duration::from_secs(60))).await;
     let db = Db::with("a");
@@ -241,6 +246,7 @@ async fn read_both(rows: &Rows, db: &Db) -> HashMap<u64, Option<String>> {
     found.into_iter().map(|(key, row)| (key, row.map(|row| String::clone(&row)))).collect()
 }
 
+// shows: C4
 async fn batch_reads_and_fills_the_near_cache(rig: Rig) {
     let gate = StepGate::default();
     let rows = near_with(&rig.process().await, |builder| builder.gate(&gate)).await;
@@ -256,6 +262,7 @@ async fn batch_reads_and_fills_the_near_cache(rig: Rig) {
 }
 
 /// The path for several keys is another one: in one published client it skipped the check that the path for one key had.
+// shows: hazard N7
 async fn invalidation_drops_near_value_of_a_batch(rig: Rig) {
     let gate = StepGate::default();
     let keel = rig.process().await;
@@ -292,6 +299,7 @@ async fn near_cache_keeps_at_most_its_capacity(rig: Rig) {
 }
 
 /// A near value may be briefly outdated, so a fresh read must not be served from the near cache.
+// shows: cache::Freshness::Fresh, cache::CacheBuilder::near
 async fn fresh_read_bypasses_the_near_cache(rig: Rig) {
     let rows = near(&rig.process().await).await;
     let db = Db::with("a");
@@ -300,6 +308,7 @@ async fn fresh_read_bypasses_the_near_cache(rig: Rig) {
     assert_eq!(found.tier, Tier::Store);
 }
 
+// shows: cache::Freshness::Bounded
 async fn near_hit_satisfies_the_read_policy(rig: Rig) {
     let rows = near_with(&rig.process().await, |builder| builder.version(|row: &String| row.parse().unwrap())).await;
     let db = Db::with("7");

@@ -37,6 +37,7 @@ async fn read(rows: &Rows, db: &Db, key: u64) -> (Option<String>, Tier) {
 /// A batch is read on the connection of its first key, so that connection is notified of the change of the second key. Its
 /// invalidation is sent and answered on the other connection, while the first one is blocked. Near values that the batch
 /// stored after the invalidation had begun are gone when its caller continues.
+// shows: hazard R4
 #[tokio::test]
 async fn own_write_drops_near_value_without_notification() {
     in_time(async {

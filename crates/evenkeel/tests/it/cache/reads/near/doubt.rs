@@ -11,6 +11,7 @@ use testkit::proxy::{Direction, Flow};
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Two published clients treated the empty push of `FLUSHALL` as "no key", and continued to serve the flushed values.
+// shows: C8, hazard N2
 #[tokio::test]
 async fn flush_notification_drops_all_near_values() {
     in_time(async {
@@ -25,6 +26,7 @@ async fn flush_notification_drops_all_near_values() {
     .await;
 }
 
+// shows: hazard N2
 #[tokio::test]
 async fn clear_of_embedded_store_drops_all_near_values() {
     in_time(async {
@@ -39,6 +41,7 @@ async fn clear_of_embedded_store_drops_all_near_values() {
 }
 
 /// Invalidations while the process had no connection were notified to no connection.
+// shows: C8, hazard D12, hazard N3, hazard N4, link::Link::get_tracked, link::Link::get_tracked_many
 #[tokio::test]
 async fn new_connection_drops_all_near_values() {
     in_time(async {
@@ -59,6 +62,7 @@ async fn new_connection_drops_all_near_values() {
 }
 
 /// A notification is in flight and does not arrive, and the connection stays open. TCP reports nothing for minutes.
+// shows: C1, hazard D12, hazard N5, cache::CacheBuilder::near
 #[tokio::test]
 async fn near_hits_end_after_silence_max() {
     in_time(async {
@@ -82,6 +86,7 @@ async fn near_hits_end_after_silence_max() {
 }
 
 /// A connection is cut, and no new one is made.
+// shows: C1, hazard N5, cache::CacheBuilder::near
 #[tokio::test]
 async fn near_hits_end_after_lost_connection_within_silence_max() {
     in_time(async {
@@ -141,6 +146,7 @@ async fn until_gone(stand: &Stand, key: &str) {
 }
 
 /// A read that was answered on the last connections before they ended, and continues after the new ones have begun.
+// shows: C8, hazard N3
 #[tokio::test]
 async fn value_read_on_old_connection_does_not_enter_near_cache() {
     in_time(async {

@@ -17,6 +17,7 @@ async fn refused(builder: CacheBuilder<u64, String>, because: &str) {
     assert!(error.starts_with("cache `row`: ") && error.contains(because), "{error}");
 }
 
+// shows: cache::CacheBuilder::open
 #[tokio::test]
 async fn invalid_near_settings_are_rejected() {
     let keel = Keel::memory();
@@ -30,6 +31,7 @@ async fn invalid_near_settings_are_rejected() {
     refused(row(&keel).near(1).protocol(Protocol::Lease), "needs the fenced protocol").await;
 }
 
+// shows: cache::CacheBuilder::open
 #[tokio::test]
 async fn silence_max_below_the_heartbeat_is_rejected() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();
@@ -39,6 +41,7 @@ async fn silence_max_below_the_heartbeat_is_rejected() {
 }
 
 /// Some hosted servers reject `CLIENT`, and an administrator may forbid it. Everything except the near cache continues to work.
+// shows: hazard R5
 #[tokio::test]
 async fn near_cache_requires_permission_for_client_tracking() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

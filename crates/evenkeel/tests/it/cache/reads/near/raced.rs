@@ -15,6 +15,7 @@ on_both! {
     second_reader_does_not_wait_for_near_placeholder
 }
 
+// shows: C1, hazard D12, hazard N1
 async fn push_between_read_and_insert_prevents_near_value(rig: Rig) {
     let gate = StepGate::default();
     let keel = rig.process().await;
@@ -32,6 +33,7 @@ async fn push_between_read_and_insert_prevents_near_value(rig: Rig) {
     assert_eq!(get(&here, &db).await, some("b"));
 }
 
+// shows: hazard N1
 async fn own_write_between_read_and_insert_prevents_near_value(rig: Rig) {
     let gate = StepGate::default();
     let rows = near_with(&rig.process().await, |builder| builder.gate(&gate)).await;
@@ -48,6 +50,7 @@ async fn own_write_between_read_and_insert_prevents_near_value(rig: Rig) {
 }
 
 /// The eviction is notified, the invalidation after it is not: there was nothing to invalidate.
+// shows: hazard N1
 async fn eviction_between_read_and_insert_prevents_near_value(rig: Rig) {
     let gate = StepGate::default();
     let keel = rig.process().await;

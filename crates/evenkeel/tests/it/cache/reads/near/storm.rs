@@ -22,6 +22,7 @@ const KEYS: usize = 3;
 #[derive(Default)]
 struct Invalidated([AtomicU64; KEYS]);
 
+// shows: C1, hazard D12, cache::CacheBuilder::near
 async fn near_reads_never_go_back_behind_notifications(rig: Rig) {
     let (db, invalidated) = (Db::new(), Arc::new(Invalidated::default()));
     let (over, served_near) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));

@@ -21,6 +21,7 @@ on_both! {
 
 const READERS: usize = 32;
 
+// shows: C3
 async fn waiters_in_other_processes_wake_when_load_is_stored(rig: Rig) {
     let (loads, gate) = (rig.rows().await, StepGate::default());
     let waits = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -113,6 +114,7 @@ async fn value_stored_before_waiter_sleeps_is_noticed(rig: Rig) {
 }
 
 /// Asking again and again would cost a script each time: while it waits, a process sends nothing.
+// shows: C3
 #[tokio::test]
 async fn waiter_sends_two_requests_for_any_wait() {
     in_time(async {

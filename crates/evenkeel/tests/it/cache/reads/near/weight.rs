@@ -34,17 +34,20 @@ async fn kept(rig: &Rig, change: impl FnOnce(CacheBuilder<u64, String>) -> Cache
     seen.iter().filter(|value| value.strong_count() > 0).count()
 }
 
+// shows: hazard A33, spec/cache.md
 async fn near_bytes_counts_decoded_values(rig: Rig) {
     let kept = kept(&rig, |builder| builder).await;
     assert!((5..=10).contains(&kept), "{kept} values of 100 kB are in 1 MiB");
 }
 
+// shows: hazard A33, spec/cache.md
 async fn near_weight_counts_in_place_of_the_codec(rig: Rig) {
     let half = kept(&rig, |builder| builder.near_weight(|_| BOUND / 2 - 1_000)).await;
     let many = kept(&Rig::memory(), |builder| builder.near_weight(|_| 1_000)).await;
     assert_eq!((half, many), (2, 80));
 }
 
+// shows: hazard A33, spec/cache.md
 async fn value_larger_than_its_shard_does_not_enter_near_cache(rig: Rig) {
     for weight in [BOUND, usize::MAX] {
         assert_eq!(kept(&rig, |builder| builder.near_weight(move |_| weight)).await, 0, "{weight}");

@@ -55,6 +55,7 @@ async fn failed_load_serves_the_expired_value(rig: Rig) {
 }
 
 /// H10: each failed load extended the value, so it never expired while the database was unavailable.
+// shows: C6, hazard D20
 async fn fail_safe_never_extends_a_value(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     away(&db);
@@ -75,6 +76,7 @@ async fn fail_safe_never_extends_a_value(rig: Rig) {
 }
 
 /// A purged value must not be served by the fail-safe either.
+// shows: C6, hazard D20
 async fn fail_safe_serves_invalidated_but_not_purged_values(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.fail_safe(HOUR)).await, Db::with("a"));
     get(&rows, &db).await;
@@ -112,6 +114,7 @@ async fn fresh_read_gets_the_error_despite_fail_safe(rig: Rig) {
     }
 }
 
+// shows: cache::Freshness::StaleIfError
 async fn stale_if_error_is_bounded_by_store_retention(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     away(&db);
@@ -123,6 +126,7 @@ async fn stale_if_error_is_bounded_by_store_retention(rig: Rig) {
     rig.while_time_passes(async { read(24 * HOUR).await.unwrap_err() }).await;
 }
 
+// shows: cache::Freshness::StaleWhileRevalidate
 async fn stale_while_revalidate_accepts_expired_value(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     db.write(1, "b");
@@ -170,6 +174,7 @@ async fn soft_timeout_serves_expired_value_and_stores_load(rig: Rig) {
     assert_eq!((text(&found), found.tier, db.loads()), ((Some("b"), None), Tier::Store, 2));
 }
 
+// shows: cache::Cache::get_many, cache::Cache::get_many_from
 async fn batch_serves_stale_values_when_loads_fail(rig: Rig) {
     let (rows, db) = ended(&rig, |builder| builder).await;
     away(&db);

@@ -25,6 +25,7 @@ on_both! {
 
 /// The stale fill: a reader reads the row and pauses; a writer commits and invalidates; the reader stores the old row, and it
 /// stays until its ttl ends. (The dominant bug of hand-made caches.)
+// shows: hazard D1, cache::Cache
 async fn paused_reader_does_not_store_the_old_row(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let mut load = db.hold();
@@ -38,6 +39,7 @@ async fn paused_reader_does_not_store_the_old_row(rig: Rig) {
     assert_eq!(get(&writing, &db).await, some("new"));
 }
 
+// shows: hazard D1
 async fn paused_reader_does_not_store_after_a_purge(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let mut load = db.hold();
@@ -64,6 +66,7 @@ async fn own_invalidation_rejects_fill_of_paused_reader(rig: Rig) {
 
 /// The lease decides which reader loads, not which may store: the lease may be stolen, and the thief's load may also be
 /// invalidated.
+// shows: cache::Cache
 async fn paused_reader_does_not_store_after_its_lease_expired(rig: Rig) {
     let (slow, thief, writing, db) = (rig.rows().await, rig.rows().await, rig.rows().await, Db::with("old"));
     let (mut first, reader_one) = (db.hold(), reader(&slow, &db));
@@ -80,6 +83,7 @@ async fn paused_reader_does_not_store_after_its_lease_expired(rig: Rig) {
 }
 
 /// A fence that is stored apart from the value (a tombstone, a counter) is gone after an eviction, and the old load wins.
+// shows: hazard D3, hazard D24, cache::Cache
 async fn paused_reader_does_not_store_in_a_recreated_entry(rig: Rig) {
     let (slow, other, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let (mut load, reader) = (db.hold(), reader(&slow, &db));
@@ -94,6 +98,7 @@ async fn paused_reader_does_not_store_in_a_recreated_entry(rig: Rig) {
     assert_eq!(db.loads(), 2);
 }
 
+// shows: hazard D1
 async fn paused_refresh_does_not_store_the_old_row(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     get(&reading, &db).await;
@@ -109,6 +114,7 @@ async fn paused_refresh_does_not_store_the_old_row(rig: Rig) {
 }
 
 /// H11 and H17: storing "no such row" goes past the fence in some caches, and hides a row that was inserted meanwhile.
+// shows: hazard H11, hazard D17
 async fn paused_reader_does_not_store_an_old_absence(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::new());
     let (mut load, reader) = (db.hold(), reader(&reading, &db));
@@ -124,6 +130,7 @@ async fn paused_reader_does_not_store_an_old_absence(rig: Rig) {
 
 /// R1: with one token per process instead of one per load, the first load of a process stores its old row under the permission
 /// of the second.
+// shows: hazard R1
 async fn earlier_load_does_not_store_under_a_later_grant(rig: Rig) {
     let (rows, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let (mut first, reader_one) = (db.hold(), reader(&rows, &db));
@@ -144,6 +151,7 @@ async fn earlier_load_does_not_store_under_a_later_grant(rig: Rig) {
 
 /// H2: where the lease is the fence, a load longer than the lease is never stored: the next reader steals the lease, is too
 /// slow as well, and a hot key is loaded forever and never cached.
+// shows: hazard H2
 async fn load_that_outlives_its_lease_is_stored(rig: Rig) {
     let (one, other, db) = (rig.rows().await, rig.rows().await, Db::with("a"));
     let (mut first, reader_one) = (db.hold(), reader(&one, &db));
@@ -160,6 +168,7 @@ async fn load_that_outlives_its_lease_is_stored(rig: Rig) {
 }
 
 /// Two loads run, a write happens between them whose invalidation is still on its way: the slower load is the older one.
+// shows: hazard H2
 async fn slow_load_does_not_overwrite_a_newer_value(rig: Rig) {
     let (slow, fast, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let (mut load, reader) = (db.hold(), reader(&slow, &db));
@@ -172,6 +181,7 @@ async fn slow_load_does_not_overwrite_a_newer_value(rig: Rig) {
     assert_eq!(get(&slow, &db).await, some("new"));
 }
 
+// shows: hazard D4
 async fn load_beyond_its_budget_is_returned_but_not_stored(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("a"));
     let (mut load, reader) = (db.hold(), reader(&rows, &db));
@@ -184,6 +194,7 @@ async fn load_beyond_its_budget_is_returned_but_not_stored(rig: Rig) {
 }
 
 /// H13: a failover keeps the lease and loses the invalidation, and the old load is accepted on the new primary.
+// shows: C8, hazard H13
 async fn load_from_earlier_epoch_is_returned_but_not_stored(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;

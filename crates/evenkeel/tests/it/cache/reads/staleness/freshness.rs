@@ -25,6 +25,7 @@ on_both! {
 
 /// CP mode: an invalidated value is retained for readers that accept stale values, and a read that needs the current row is
 /// not one of them.
+// shows: C2, cache::Freshness::Fresh
 async fn fresh_read_rejects_an_invalidated_value(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.retain_stale(MINUTE)).await, Db::with("old"));
     get(&rows, &db).await;
@@ -37,6 +38,7 @@ async fn fresh_read_rejects_an_invalidated_value(rig: Rig) {
 
 /// A load reads the old row and pauses; another process writes, and the entry is evicted. The fill finds no entry, which is
 /// no reason for an eventual reader to ask again. A fresh reader that joined the load would return the old row.
+// shows: C2, cache::Freshness::Fresh
 async fn fresh_read_does_not_join_an_earlier_load(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -53,6 +55,7 @@ async fn fresh_read_does_not_join_an_earlier_load(rig: Rig) {
 
 /// The store has accepted the old row, and its reply is in flight; meanwhile another process writes. Only a value that was
 /// stored after a reader began is known to be the newest for that reader.
+// shows: C2, cache::Freshness::Fresh
 async fn fresh_read_rejects_load_stored_before_the_read(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -82,6 +85,7 @@ async fn fresh_reads_share_a_load_stored_after_they_began(rig: Rig) {
 
 /// Without the store a fresh read is as fresh as the primary. It does not join the load of an earlier reader, and the
 /// readers that arrived during that load share the next one.
+// shows: cache::Freshness::Fresh
 async fn fresh_reads_without_store_share_no_earlier_load(rig: Rig) {
     let gate = StepGate::default();
     let (rows, db) = (rig.rows_with(|builder| builder.gate(&gate)).await, Db::with("old"));
@@ -99,6 +103,7 @@ async fn fresh_reads_without_store_share_no_earlier_load(rig: Rig) {
     assert_eq!(db.loads(), 2);
 }
 
+// shows: cache::Freshness::Bounded
 async fn bounded_read_rejects_values_older_than_its_bound(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("old"));
     get(&rows, &db).await;
@@ -112,6 +117,7 @@ async fn bounded_read_rejects_values_older_than_its_bound(rig: Rig) {
 }
 
 /// A user writes through one process and reads through another, with the version in a cookie.
+// shows: cache::Cache::get_with, cache::Cache::get_from, cache::Freshness::AtLeast
 async fn minimum_version_read_returns_no_older_version(rig: Rig) {
     let versioned = || rig.rows_with(|builder| builder.version(|row| row.parse().unwrap()));
     let (reading, db) = (versioned().await, Db::with("7"));
@@ -130,6 +136,7 @@ async fn minimum_version_read_returns_no_older_version(rig: Rig) {
     assert!(matches!(refused, CacheError::Unsupported(_)), "{refused}");
 }
 
+// shows: cache::Freshness::StaleWhileRevalidate
 async fn stale_value_is_served_at_once_during_a_load(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.retain_stale(MINUTE)).await, Db::with("old"));
     get(&rows, &db).await;
@@ -145,6 +152,7 @@ async fn stale_value_is_served_at_once_during_a_load(rig: Rig) {
     assert_eq!((text(&found), found.stale), (some("new"), None));
 }
 
+// shows: cache::Freshness::StaleIfError
 async fn stale_if_error_serves_stale_only_on_error(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.retain_stale(10 * MINUTE)).await, Db::with("old"));
     let bound = Freshness::StaleIfError(MINUTE);

@@ -19,6 +19,7 @@ on_both! {
 
 /// If reads extended a value's ttl, it would never end on the hottest keys, and a lost invalidation there would last
 /// forever.
+// shows: hazard D21
 async fn reads_do_not_extend_the_ttl(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.refresh_window(Duration::ZERO)).await;
     let db = Db::with("a");
@@ -32,6 +33,7 @@ async fn reads_do_not_extend_the_ttl(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("b"));
 }
 
+// shows: hazard D17
 async fn absence_expires_after_its_own_ttl(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.absent_ttl(MINUTE).refresh_window(Duration::ZERO)).await;
     let db = Db::new();
@@ -44,6 +46,7 @@ async fn absence_expires_after_its_own_ttl(rig: Rig) {
 }
 
 /// H6: with whole seconds, or a ttl that jitter makes negative, a cache silently stored nothing.
+// shows: hazard H6
 async fn ttl_below_a_second_is_exact(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.ttl(Duration::from_millis(400)).refresh_window(Duration::ZERO)).await;
     let db = Db::with("a");
@@ -79,6 +82,7 @@ async fn invalidated_value_is_served_only_if_retained(rig: Rig) {
 }
 
 /// H20: the fail-safe must not serve a purged value, such as a revoked permission.
+// shows: hazard D20
 async fn purged_value_is_never_served_again(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.retain_stale(MINUTE)).await;
     let db = Db::with("a");
@@ -91,6 +95,7 @@ async fn purged_value_is_never_served_again(rig: Rig) {
 }
 
 /// H10: a failed load that extends the stale value makes it permanent while the database is down.
+// shows: hazard H10
 async fn failed_loads_do_not_extend_a_retained_value(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.retain_stale(MINUTE)).await;
     let db = Db::with("a");

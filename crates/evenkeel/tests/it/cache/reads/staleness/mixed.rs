@@ -56,6 +56,7 @@ impl Tally {
     }
 }
 
+// shows: hazard BC1
 #[tokio::test]
 async fn no_read_among_mixed_settings_is_older_than_an_invalidation() {
     let mut all = Tally::default();

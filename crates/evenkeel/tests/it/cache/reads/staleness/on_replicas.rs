@@ -7,6 +7,7 @@ use std::time::Duration;
 use testkit::servers::{Redis, RedisOptions};
 
 /// A failover promotes a replica that does not have the window: a reader there loads the row as it was before the commit.
+// shows: cache::Cache::begin_write, cache::Cache::begin_write_many
 #[tokio::test]
 async fn write_waits_until_replicas_confirm_the_window() {
     let primary = Redis::start(RedisOptions::new()).await.unwrap();
@@ -27,6 +28,7 @@ async fn write_waits_until_replicas_confirm_the_window() {
 }
 
 /// The embedded store has no replicas to wait for.
+// shows: cache::CacheBuilder::open
 #[tokio::test]
 async fn embedded_store_rejects_replicated_windows() {
     let rows = Keel::memory().cache::<u64, String>("row").ttl(Duration::from_secs(600));

@@ -15,6 +15,7 @@ on_both! {
     names_and_keys_that_no_cache_has_are_refused
 }
 
+// shows: cache::CacheAdmin::inspect
 async fn entry_is_inspected_with_its_age_and_state(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.retain_stale(Duration::from_secs(30))).await, Db::with("a"));
     let admin = rig.process().await.cache_admin("row").unwrap();
@@ -34,6 +35,7 @@ async fn entry_is_inspected_with_its_age_and_state(rig: Rig) {
     assert!(admin.inspect("1").await.unwrap().entry.is_none(), "it has ended");
 }
 
+// shows: cache::CacheAdmin::inspect
 async fn foreign_bytes_under_a_key_are_not_an_error(rig: Rig) {
     let admin = rig.process().await.cache_admin("row").unwrap();
     rig.put(1, b"text").await;
@@ -45,6 +47,7 @@ async fn foreign_bytes_under_a_key_are_not_an_error(rig: Rig) {
 }
 
 /// The console of a program that has the cache open: a purge that only reaches the store leaves the load in this process joinable.
+// shows: cache::CacheAdmin::purge, cache::CacheAdmin::invalidate
 async fn read_after_operator_purge_does_not_join_earlier_load(rig: Rig) {
     let keel = rig.process().await;
     let rows = keel.cache("row").ttl(Duration::from_secs(600)).store_timeout(Duration::from_secs(10));
@@ -58,6 +61,7 @@ async fn read_after_operator_purge_does_not_join_earlier_load(rig: Rig) {
     assert_eq!(row(before).await, some("old"));
 }
 
+// shows: cache::CacheAdmin::purge, cache::CacheAdmin::invalidate
 async fn operator_invalidation_reaches_other_processes(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("old"));
     get(&rows, &db).await;
@@ -70,6 +74,7 @@ async fn operator_invalidation_reaches_other_processes(rig: Rig) {
 }
 
 /// The same text is a pair in one cache, and one text in another.
+// shows: cache::CacheAdmin::purge, cache::CacheAdmin::invalidate
 async fn text_with_two_readings_invalidates_both(rig: Rig) {
     let keel = rig.process().await;
     let pairs = keel.cache::<(u64, u64), u64>("pair").ttl(Duration::from_secs(600)).open().await.unwrap();
@@ -88,6 +93,7 @@ async fn text_with_two_readings_invalidates_both(rig: Rig) {
     }
 }
 
+// shows: cache::CacheAdmin::inspect, cache::CacheAdmin::purge, cache::CacheAdmin::invalidate
 async fn names_and_keys_that_no_cache_has_are_refused(rig: Rig) {
     let keel = rig.process().await;
     for name in ["", "a:b", "{row}", "a b"] {

@@ -16,6 +16,7 @@ on_both! {
     refresh_ahead_can_be_turned_off
 }
 
+// shows: C5
 async fn value_due_for_refresh_is_served_during_its_load(rig: Rig) {
     let (one, other, db) = (rig.rows().await, rig.rows().await, Db::with("a"));
     get(&one, &db).await;
@@ -38,6 +39,7 @@ async fn value_due_for_refresh_is_served_during_its_load(rig: Rig) {
 }
 
 /// A miss at expiry makes every reader of a hot key wait, once per ttl.
+// shows: C5
 async fn key_read_all_the_time_never_expires(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.ttl(Duration::from_secs(30)).ttl_jitter(0.1)).await;
     let db = Db::with("a");
@@ -65,6 +67,7 @@ async fn failed_refresh_keeps_the_value_until_its_expiry(rig: Rig) {
 }
 
 /// R3: after an invalidation of a hot key every reader blocks on one load, though the old value would do for a moment.
+// shows: hazard R3
 async fn retained_value_is_served_while_one_reader_loads(rig: Rig) {
     let one = rig.rows_with(|builder| builder.retain_stale(MINUTE)).await;
     let (other, db) = (rig.rows_with(|builder| builder.retain_stale(MINUTE)).await, Db::with("a"));

@@ -18,6 +18,7 @@ on_both! {
 }
 
 /// A replica that follows is read once the lag has passed, and not before: the store does not know how far it has come.
+// shows: cache::CacheBuilder::reads_replicas
 async fn loader_context_requires_the_primary_after_a_write(rig: Rig) {
     let (rows, replicas) = (rows(&rig).await, Replicas::of("7"));
     assert_eq!(replicas.read(&rows, Freshness::Eventual).await, ("7".to_owned(), Some(Source::Primary)));
@@ -36,6 +37,7 @@ async fn loader_context_requires_the_primary_after_a_write(rig: Rig) {
 
 /// The write is on the primary and not on the replica yet, and the old row would be stored after the invalidation. A version kept it
 /// from the store, but not from its reader; and a first load of the primary opened the replica to the second.
+// shows: hazard H14, hazard BC1, cache::Cache::invalidate_at, cache::CacheBuilder::reads_replicas
 async fn lagging_replica_is_not_read(rig: Rig) {
     let (rows, replicas) = (rows(&rig).await, Replicas::of("7"));
     replicas.read(&rows, Freshness::Eventual).await;
@@ -58,6 +60,7 @@ async fn lagging_replica_is_not_read(rig: Rig) {
 }
 
 /// A program without the setting commits and invalidates. Readers of another program that has it stored the replica's older row.
+// shows: hazard BC1, cache::CacheBuilder::reads_replicas
 async fn writer_without_replicas_protects_readers_of_replicas(rig: Rig) {
     let (rows, replicas) = (rows(&rig).await, Replicas::of("7"));
     let writer = rig.rows().await;
@@ -88,6 +91,7 @@ async fn one_key_of_a_batch_sends_the_batch_to_the_primary(rig: Rig) {
 
 /// Redis answers reads and accepts invalidations when its memory is full, but grants no lease, so no load learned that the row had just been
 /// written: readers got the replica's older row, as if Redis were down.
+// shows: C1, hazard T33, cache::CacheBuilder::reads_replicas
 #[tokio::test]
 async fn load_that_redis_refuses_reads_the_primary() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

@@ -27,6 +27,7 @@ on_both! {
 }
 
 /// A reader loads between the statement and the commit and stores the old row: no later event would invalidate it.
+// shows: C2, hazard D6, cache::Cache::write, cache::Cache::write_with, cache::Cache::write_many
 async fn readers_wait_while_a_window_is_open(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     get(&reading, &db).await;
@@ -40,6 +41,7 @@ async fn readers_wait_while_a_window_is_open(rig: Rig) {
     assert_eq!(get(&reading, &db).await, some("new"));
 }
 
+// shows: cache::Cache::get
 async fn readers_in_a_window_read_the_primary_if_configured(rig: Rig) {
     let loading = rig.rows_with(|builder| builder.while_writing(WhileWriting::Load)).await;
     let failing = rig.rows_with(|builder| builder.while_writing(WhileWriting::Fail)).await;
@@ -57,6 +59,7 @@ async fn readers_in_a_window_read_the_primary_if_configured(rig: Rig) {
 }
 
 /// With the statement sent before the window is known to be open, a reader loads and stores the old row after it.
+// shows: C2, hazard D6, cache::Cache::write, cache::Cache::write_with, cache::Cache::write_many
 async fn write_requires_a_confirmed_window(rig: Rig) {
     for side in [Side::BeforeSend, Side::BeforeAnswer] {
         let gate = StepGate::default();
@@ -75,6 +78,7 @@ async fn write_requires_a_confirmed_window(rig: Rig) {
 }
 
 /// An error does not say whether the transaction was committed: its connection may have broken on the way back.
+// shows: C2, hazard D8, cache::Cache::write, cache::Cache::write_with, cache::Cache::write_many
 async fn failed_write_leaves_its_window_to_expire(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.while_writing(WhileWriting::Fail)).await, Db::with("old"));
     let failed = rows.write(&1, || async { Err::<(), _>(DbError("no answer")) }).await;
@@ -95,6 +99,7 @@ async fn rolled_back_write_closes_its_window_at_once(rig: Rig) {
 }
 
 /// A request is canceled while its statement is in flight: the commit may happen at any time.
+// shows: C2, hazard D5
 async fn dropped_write_leaves_its_window_to_expire(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.while_writing(WhileWriting::Fail)).await, Db::with("old"));
     let (_held, writer) = write_and_hold(&rows, &db, "new").await;
@@ -103,6 +108,7 @@ async fn dropped_write_leaves_its_window_to_expire(rig: Rig) {
     assert_expires(&rig, &rows, &db).await;
 }
 
+// shows: cache::Cache::write, cache::Cache::write_with, cache::Cache::write_many
 async fn window_is_renewed_during_a_long_write(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate)).await;
@@ -120,6 +126,7 @@ async fn window_is_renewed_during_a_long_write(rig: Rig) {
     assert!(writer.await.unwrap().unwrap().is_closed(), "five seconds are longer than a window");
 }
 
+// shows: C2, cache::OpenWindow::check, cache::WriteWindow::check
 async fn check_of_expired_window_asks_for_rollback(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("old"));
     let window = rows.begin_write(&1).await.unwrap();
@@ -135,6 +142,7 @@ async fn check_of_expired_window_asks_for_rollback(rig: Rig) {
 }
 
 /// A paused writer may commit late. The end of its window reports that, and invalidates the values stored in between.
+// shows: hazard D8, cache::Cache::write, cache::Cache::write_with, cache::Cache::write_many
 async fn late_commit_is_reported_and_invalidates_later_value(rig: Rig) {
     let (reading, writing, db) = (rig.rows().await, rig.rows().await, Db::with("old"));
     let window = writing.begin_write(&1).await.unwrap();
@@ -146,6 +154,8 @@ async fn late_commit_is_reported_and_invalidates_later_value(rig: Rig) {
     assert_eq!(get(&reading, &db).await, some("new"));
 }
 
+// shows: cache::Cache::write, cache::Cache::write_with, cache::Cache::write_many, cache::Cache::begin_write
+// shows: cache::Cache::begin_write_many
 async fn fifth_concurrent_writer_writes_nothing(rig: Rig) {
     let (rows, db) = (rig.rows().await, Db::with("old"));
     let mut windows = Vec::new();
@@ -163,6 +173,7 @@ async fn fifth_concurrent_writer_writes_nothing(rig: Rig) {
     assert_eq!(get(&rows, &db).await, some("next"));
 }
 
+// shows: cache::Cache::begin_write, cache::Cache::begin_write_many
 async fn window_over_several_rows_opens_for_all_or_none(rig: Rig) {
     let rows = rig.rows_with(|builder| builder.while_writing(WhileWriting::Fail)).await;
     let db = Db::with("one");
@@ -181,6 +192,7 @@ async fn window_over_several_rows_opens_for_all_or_none(rig: Rig) {
 }
 
 /// The commit is done, the store does not receive the end of the window, and the process still has the old row.
+// shows: cache::Cache::write, cache::Cache::write_with, cache::Cache::write_many
 async fn unconfirmed_window_end_blocks_hits(rig: Rig) {
     let gate = StepGate::default();
     let rows = rig.rows_with(|builder| builder.gate(&gate).retain_stale(60 * SECOND)).await;
@@ -201,6 +213,7 @@ async fn unconfirmed_window_end_blocks_hits(rig: Rig) {
     driven.release();
 }
 
+// shows: cache::WriteWindow::renew
 async fn open_window_is_renewed_and_closed_by_hand(rig: Rig) {
     let (rows, db) = (rig.rows_with(|builder| builder.version(|row| row.parse().unwrap())).await, Db::with("7"));
     get(&rows, &db).await;
@@ -213,6 +226,8 @@ async fn open_window_is_renewed_and_closed_by_hand(rig: Rig) {
 }
 
 /// The published protocols have no update windows, so a strong write is rejected.
+// shows: cache::Cache::get_with, cache::Cache::get_from, cache::Cache::begin_write, cache::Cache::begin_write_many
+// shows: cache::CacheProtocol::open
 #[tokio::test]
 async fn published_protocols_reject_windows() {
     in_time(async {

@@ -42,6 +42,7 @@ async fn tier(rows: &Rows, db: &Db) -> Tier {
 }
 
 /// Every reader waited for the timeout of a silent Redis, for as long as it was silent.
+// shows: C9
 async fn breaker_opens_after_three_unanswered_reads(rig: Rig) {
     let (rows, db, _gate) = open(&rig).await;
     for _ in 0..10 {
@@ -105,6 +106,7 @@ async fn dropped_probe_lets_the_next_reader_probe(rig: Rig) {
 }
 
 /// C7: a read can bypass the store; an invalidation that bypasses it leaves a stale value in other processes.
+// shows: C7
 async fn open_breaker_does_not_block_invalidations(rig: Rig) {
     let (rows, db, _gate) = open(&rig).await;
     db.write(1, "b");

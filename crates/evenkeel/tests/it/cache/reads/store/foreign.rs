@@ -12,6 +12,7 @@ const TYPES: [(&str, &[&str]); 5] = [
     ("ZADD", &["1", "value"]),
 ];
 
+// shows: hazard A32
 #[tokio::test]
 async fn read_replaces_a_foreign_type() {
     in_time(async {
@@ -28,6 +29,7 @@ async fn read_replaces_a_foreign_type() {
     .await;
 }
 
+// shows: hazard A32
 #[tokio::test]
 async fn batch_replaces_a_foreign_type() {
     in_time(async {
@@ -42,6 +44,7 @@ async fn batch_replaces_a_foreign_type() {
     .await;
 }
 
+// shows: hazard A32
 #[tokio::test]
 async fn invalidation_deletes_a_foreign_type() {
     in_time(async {
@@ -59,6 +62,7 @@ async fn invalidation_deletes_a_foreign_type() {
     .await;
 }
 
+// shows: hazard A32
 #[tokio::test]
 async fn write_replaces_a_foreign_type() {
     in_time(async {
@@ -78,6 +82,7 @@ async fn write_replaces_a_foreign_type() {
 }
 
 /// It is stored during a load or a write.
+// shows: hazard A32
 #[tokio::test]
 async fn foreign_type_during_load_or_write_fails_only_the_fill() {
     in_time(async {

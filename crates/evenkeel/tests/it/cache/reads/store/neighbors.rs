@@ -16,6 +16,7 @@ on_both! {
     near_cache_is_notified_by_a_program_without_one
 }
 
+// shows: hazard A40
 async fn programs_with_different_lifetimes_share_their_entries(rig: Rig) {
     let (long, db) = (rig.rows().await, Db::with("a"));
     let short = rig.rows_with(|builder| builder.ttl(Duration::from_secs(5)).retain_stale(Duration::from_secs(1))).await;
@@ -37,6 +38,7 @@ async fn programs_with_different_lifetimes_share_their_entries(rig: Rig) {
 }
 
 /// A program without `retain_stale` got the values that another one had invalidated and retained, and `get` does not mark them.
+// shows: hazard BC6
 async fn value_retained_by_another_program_is_not_served(rig: Rig) {
     let (strict, db) = (rig.rows().await, Db::with("a"));
     let lax = rig.rows_with(|builder| builder.retain_stale(Duration::from_secs(60))).await;
@@ -55,6 +57,7 @@ async fn value_retained_by_another_program_is_not_served(rig: Rig) {
     assert_eq!(asked.stale, Some(Stale::Invalidated), "the reader asks for whatever is there");
 }
 
+// shows: hazard A40
 async fn entry_of_another_codec_is_logged_once_a_minute(rig: Rig) {
     let (json, db) = (rig.rows().await, Db::with("a"));
     let packed =
@@ -88,6 +91,7 @@ async fn near_cache_is_notified_by_a_program_without_one(rig: Rig) {
 }
 
 /// Under the keys of each protocol; the fenced one is in [`foreign`](super::foreign).
+// shows: hazard A32
 #[tokio::test]
 async fn published_protocols_replace_a_foreign_type() {
     for name in ["lease", "version", "double delete"] {

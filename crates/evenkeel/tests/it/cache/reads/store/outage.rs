@@ -56,6 +56,7 @@ async fn all_are_served_within_the_bound(rows: &Rows) {
     assert_eq!((db.loads(), db.peak()), (200, 64));
 }
 
+// shows: cache::Cache::get
 #[tokio::test]
 async fn killed_redis_costs_at_most_loads_max_until_restart() {
     let (mut redis, keel, rows) = fleet().await;
@@ -71,6 +72,7 @@ async fn killed_redis_costs_at_most_loads_max_until_restart() {
     assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store);
 }
 
+// shows: C9, cache::Cache::get
 #[tokio::test]
 async fn silent_redis_costs_at_most_loads_max_until_resumed() {
     let (mut redis, keel, rows) = fleet().await;
@@ -86,6 +88,7 @@ async fn silent_redis_costs_at_most_loads_max_until_resumed() {
     assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store);
 }
 
+// shows: hazard D26
 #[tokio::test]
 async fn flushed_redis_costs_at_most_loads_max() {
     let (redis, _keel, rows) = fleet().await;
@@ -97,6 +100,7 @@ async fn flushed_redis_costs_at_most_loads_max() {
     assert_eq!(find(&rows, &db).await.unwrap().tier, Tier::Store);
 }
 
+// shows: cache::Cache::get
 #[tokio::test]
 async fn demoted_redis_costs_at_most_loads_max() {
     let (redis, keel, rows) = fleet().await;
@@ -116,6 +120,7 @@ async fn demoted_redis_costs_at_most_loads_max() {
 }
 
 /// C7 and C8: a write made while Redis is away commits; no reader is served the older value once Redis is back.
+// shows: C7, hazard D27, cache::Cache::invalidate, cache::Cache::purge
 #[tokio::test]
 async fn unsent_invalidation_is_replayed_before_hits() {
     let (mut redis, keel, rows) = fleet().await;
@@ -138,6 +143,7 @@ async fn unsent_invalidation_is_replayed_before_hits() {
 }
 
 /// C8: a Redis that is restarted from a snapshot restores values that were invalidated since. No notification reports that.
+// shows: C8, hazard H3, hazard H13, hazard D11
 #[tokio::test]
 async fn lost_invalidation_is_replayed_before_hits() {
     let (mut redis, keel, rows) = fleet().await;
@@ -155,6 +161,7 @@ async fn lost_invalidation_is_replayed_before_hits() {
 }
 
 /// A lease ends with its epoch: after a reconnect, the server may have lost writes.
+// shows: C8, hazard H13
 #[tokio::test]
 async fn load_across_lost_connection_is_not_stored() {
     let (redis, keel, rows) = fleet().await;
@@ -170,6 +177,7 @@ async fn load_across_lost_connection_is_not_stored() {
 }
 
 /// One key whose invalidation the server rejects must not keep a healthy epoch from all other callers.
+// shows: C7, cache::Cache::invalidate, cache::Cache::purge
 #[tokio::test]
 async fn rejected_invalidation_does_not_block_other_keys() {
     let (redis, keel, rows) = fleet().await;
@@ -191,6 +199,7 @@ async fn rejected_invalidation_does_not_block_other_keys() {
 }
 
 /// Before, a reader of a silent Redis waited for all of the link's timeout, and so did the next one.
+// shows: C9
 #[tokio::test]
 async fn read_of_silent_redis_ends_after_store_timeout() {
     let mut redis = Redis::start(RedisOptions::new()).await.unwrap();

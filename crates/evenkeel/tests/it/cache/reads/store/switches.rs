@@ -47,6 +47,7 @@ async fn bypassed_reads_keep_loads_within_loads_max(rig: Rig) {
 }
 
 /// Invalidations must continue while reads are disabled; otherwise outdated values are served afterwards.
+// shows: C7
 async fn bypassed_reads_do_not_stop_invalidations(rig: Rig) {
     let (rows, elsewhere, db) = (rig.rows().await, rig.rows().await, Db::with("a"));
     get(&rows, &db).await;

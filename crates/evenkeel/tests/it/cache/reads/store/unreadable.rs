@@ -35,6 +35,7 @@ async fn number(numbers: &Cache<u64, u64>, key: u64) -> Tier {
     numbers.get_with(&key, Freshness::Eventual, load).await.unwrap().tier
 }
 
+// shows: hazard A34, spec/cache.md
 async fn undecodable_entry_is_replaced_by_one_load(rig: Rig) {
     let _numbers = numbers(&rig, 1..3).await;
     rig.advance(Duration::from_secs(2)).await;
@@ -52,6 +53,7 @@ async fn undecodable_entry_is_replaced_by_one_load(rig: Rig) {
 }
 
 /// Two programs of one schema number that cannot read each other's values do not replace them at every read.
+// shows: hazard A34, spec/cache.md
 async fn undecodable_entry_of_the_last_second_is_kept(rig: Rig) {
     let numbers = numbers(&rig, 1..2).await;
     let (rows, db) = (rig.rows().await, Db::with("a"));
@@ -61,6 +63,7 @@ async fn undecodable_entry_of_the_last_second_is_kept(rig: Rig) {
     }
 }
 
+// shows: hazard A34
 async fn undecodable_entries_are_logged_once_a_minute(rig: Rig) {
     let _numbers = numbers(&rig, 0..20).await;
     let (rows, db, log) = (rig.rows().await, Db::new(), Log::begin());
@@ -86,6 +89,7 @@ struct Secret {
     word: String,
 }
 
+// shows: hazard A35, spec/cache.md
 async fn value_that_does_not_decode_is_not_stored(rig: Rig) {
     let (keel, log) = (rig.process().await, Log::begin());
     never_stored(&keel, "nan", f64::NAN).await;
@@ -128,6 +132,7 @@ impl Codec<String> for Own {
     }
 }
 
+// shows: hazard A37
 async fn codec_ids_reserved_for_evenkeel_are_rejected(rig: Rig) {
     let keel = rig.process().await;
     for (id, is_good) in [(0, false), (1, false), (63, false), (64, true), (127, true), (128, false), (255, false)] {

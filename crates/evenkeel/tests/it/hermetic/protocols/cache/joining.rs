@@ -280,6 +280,7 @@ fn broken(rule: Rule) -> Vec<&'static str> {
     broken_of(Process(rule), &[JOINED, REFUSED, ALREADY_STORED])
 }
 
+// shows: hazard A31, cache::Freshness::Eventual
 #[test]
 fn reader_never_accepts_an_invalidated_value() {
     assert_eq!(broken(Rule::KnownAt), Vec::<&str>::new());

@@ -34,11 +34,13 @@ where
     broken
 }
 
+// shows: C1
 #[test]
 fn all_rules_keep_old_values_out_after_invalidation() {
     assert_eq!(broken(System::eventual(None)), Vec::<&str>::new());
 }
 
+// shows: C1
 #[test]
 fn all_rules_keep_old_values_out_after_failover() {
     assert_eq!(broken(System::failing_over(None)), Vec::<&str>::new());
@@ -92,6 +94,7 @@ fn shared_window_slot_closes_window_of_other_writer() {
 }
 
 /// A window that expired protects nothing: the writer checks it right before its commit and rolls back.
+// shows: cache::OpenWindow::check, cache::WriteWindow::check
 #[test]
 fn missing_check_before_commit_hides_expired_window() {
     assert!(broken(System::strong(Some(Rule::Confirm))).contains(&system::C2));

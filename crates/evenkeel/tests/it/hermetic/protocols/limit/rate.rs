@@ -247,38 +247,45 @@ fn broken(without: Option<Rule>) -> Vec<&'static str> {
     broken
 }
 
+// shows: M1, M2, M4
 #[test]
 fn all_rules_of_rates_keep_every_promise() {
     assert_eq!(broken(None), [""; 0]);
 }
 
+// shows: hazard LI2
 #[test]
 fn wait_of_the_last_level_alone_admits_in_excess() {
     assert!(broken(Some(Rule::Longest)).contains(&AT_MOST));
 }
 
+// shows: hazard LI2
 #[test]
 fn debit_before_the_last_check_takes_tokens_of_a_refused_call() {
     assert!(broken(Some(Rule::CheckFirst)).contains(&ALL_OR_NOTHING));
 }
 
 /// What is refilled until a reservation's time is its own: taken now, it would be there a second time.
+// shows: hazard LI3
 #[test]
 fn reservation_debited_now_admits_in_excess() {
     assert!(broken(Some(Rule::AtItsTime)).contains(&AT_MOST));
 }
 
 /// The tokens of a place between others are not those at the end of the line, where a refund would let the next caller in.
+// shows: hazard LI13
 #[test]
 fn refund_of_a_place_that_was_given_up_admits_in_excess() {
     assert!(broken(Some(Rule::NoRefund)).contains(&AT_MOST));
 }
 
+// shows: hazard LI8
 #[test]
 fn call_sent_again_takes_its_tokens_twice() {
     assert!(broken(Some(Rule::Once)).contains(&ALL_OR_NOTHING));
 }
 
+// shows: hazard LI4
 #[test]
 fn arrival_time_in_the_future_refuses_until_the_clock_is_there() {
     assert!(broken(Some(Rule::FromFuture)).contains(&SOON));

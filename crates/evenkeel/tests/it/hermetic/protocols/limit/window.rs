@@ -167,22 +167,26 @@ fn broken(without: Option<Rule>) -> Vec<&'static str> {
     broken
 }
 
+// shows: M1, M4
 #[test]
 fn all_rules_of_windows_keep_every_promise() {
     assert_eq!(broken(None), [""; 0]);
 }
 
 /// An interval of the window's length that begins within a slot touches one more.
+// shows: hazard LI6
 #[test]
 fn window_without_its_oldest_slot_admits_in_excess() {
     assert!(broken(Some(Rule::OldestSlot)).contains(&AT_MOST));
 }
 
+// shows: hazard LI14
 #[test]
 fn place_in_front_of_a_reservation_admits_in_excess() {
     assert!(broken(Some(Rule::Behind)).contains(&AT_MOST));
 }
 
+// shows: hazard LI4
 #[test]
 fn slots_left_in_the_future_refuse_until_the_clock_is_there() {
     assert!(broken(Some(Rule::MovedBack)).contains(&SOON));

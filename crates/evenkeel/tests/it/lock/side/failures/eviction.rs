@@ -15,6 +15,7 @@ async fn use_locks(keel: &Keel) {
 }
 
 /// A full server with `volatile-lru` removed 8 of 8 locks, which were then granted again, and no log had a warning.
+// shows: hazard BL3
 #[tokio::test]
 async fn locks_on_a_server_that_evicts_are_warned_of_once() {
     let redis = Redis::start(RedisOptions::new().memory("64mb", "volatile-lru")).await.unwrap();

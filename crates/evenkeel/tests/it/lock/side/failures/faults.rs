@@ -20,6 +20,7 @@ async fn rig() -> (Rig, Proxy, Keel) {
 }
 
 /// (L2) A copied implementation lacked the local deadline: a disconnected holder never detected the loss.
+// shows: K3, hazard L2, lock::Guard
 #[tokio::test]
 async fn disconnected_holder_loses_its_lock_at_the_deadline() {
     in_time(async {
@@ -38,6 +39,7 @@ async fn disconnected_holder_loses_its_lock_at_the_deadline() {
 }
 
 /// A lock survives an outage that is shorter than its lease.
+// shows: K4
 #[tokio::test]
 async fn holder_survives_an_outage_shorter_than_its_lease() {
     in_time(async {
@@ -57,6 +59,7 @@ async fn holder_survives_an_outage_shorter_than_its_lease() {
 }
 
 /// (L3) The lease counted from the reply: after a slow reply the holder counted on the lock for longer than the server did.
+// shows: K3, hazard L3
 #[tokio::test]
 async fn lease_counts_from_the_request() {
     in_time(async {
@@ -75,6 +78,7 @@ async fn lease_counts_from_the_request() {
 }
 
 /// (etcd #11456, redlock #369) A lock was handed out whose lease had ended while its answer was on its way.
+// shows: K3, hazard L3
 #[tokio::test]
 async fn grant_that_arrives_after_its_lease_is_discarded() {
     in_time(async {
@@ -95,6 +99,7 @@ async fn grant_that_arrives_after_its_lease_is_discarded() {
 }
 
 /// (L6) The server had accepted the command, its reply was in flight, and the caller was dropped.
+// shows: K5, hazard L6, lock::LockBuilder::acquire, lock::ExclusiveLocks::acquire
 #[tokio::test]
 async fn acquire_dropped_before_its_reply_leaves_nothing() {
     in_time(async {
@@ -114,6 +119,7 @@ async fn acquire_dropped_before_its_reply_leaves_nothing() {
 }
 
 /// (L10) A client subscribed after its attempt had failed, and missed a release in between.
+// shows: K6, hazard L10
 #[tokio::test]
 async fn release_before_the_subscription_wakes_the_waiter() {
     in_time(async {
@@ -132,6 +138,8 @@ async fn release_before_the_subscription_wakes_the_waiter() {
 }
 
 /// A lost reply to a release: this call cannot be distinguished from an expiry, and the result says so.
+// shows: K5, hazard L13, lock::Guard::release, lock::ExclusiveGuard::release, lock::Permits::release
+// shows: lock::AdvisoryGuard::release
 #[tokio::test]
 async fn release_without_a_reply_is_unconfirmed() {
     in_time(async {
@@ -153,6 +161,7 @@ async fn release_without_a_reply_is_unconfirmed() {
 }
 
 /// (L8) Every error was retried forever, even when all nodes were unreachable.
+// shows: hazard L8, lock::LockBuilder::acquire, lock::LockBuilder::try_acquire, lock::ExclusiveLocks::try_acquire
 #[tokio::test]
 async fn acquire_reports_an_unreachable_redis() {
     in_time(async {
@@ -167,6 +176,7 @@ async fn acquire_reports_an_unreachable_redis() {
 }
 
 /// The connection ends before Redis has received the call, again and again.
+// shows: lock::LockBuilder::acquire, lock::LockBuilder::try_acquire, lock::ExclusiveLocks::try_acquire
 #[tokio::test]
 async fn acquire_fails_after_three_unanswered_attempts() {
     in_time(async {
@@ -200,6 +210,7 @@ async fn acquire_fails_after_three_unanswered_attempts() {
 }
 
 /// Two seconds became four: each try had the link's own timeout.
+// shows: hazard AL4
 #[tokio::test]
 async fn wait_ends_on_time_while_redis_hangs() {
     in_time(async {
@@ -220,6 +231,7 @@ async fn wait_ends_on_time_while_redis_hangs() {
 }
 
 /// The keel is gone before its reaper could send anything.
+// shows: K5, hazard AL1
 #[tokio::test]
 async fn lock_dropped_with_its_keel_is_released() {
     in_time(async {
@@ -234,6 +246,7 @@ async fn lock_dropped_with_its_keel_is_released() {
 }
 
 /// Releases still pending when the keel is gone are sent once more, and the task that sends them does not end with the keel.
+// shows: K5, hazard AL1
 #[tokio::test]
 async fn lost_release_is_repeated_after_the_keel_is_dropped() {
     in_time(async {
@@ -264,6 +277,7 @@ async fn lost_release_is_repeated_after_the_keel_is_dropped() {
 }
 
 /// (L1) The guard was dropped while a renewal was on its way there, or its answer on its way back.
+// shows: K4, lock::Guard::release, lock::ExclusiveGuard::release, lock::Permits::release, lock::AdvisoryGuard::release
 #[tokio::test]
 async fn release_is_sent_after_the_renewal_in_flight() {
     in_time(async {
@@ -285,6 +299,8 @@ async fn release_is_sent_after_the_renewal_in_flight() {
 }
 
 /// (L1) A watchdog outlived its lock: it was armed after the release and renewed a key without a holder forever.
+// shows: K4, hazard L1, lock::Guard::release, lock::ExclusiveGuard::release, lock::Permits::release
+// shows: lock::AdvisoryGuard::release
 #[tokio::test]
 async fn no_renewal_is_sent_after_release() {
     let redis = Redis::start(RedisOptions::new()).await.unwrap();

@@ -29,6 +29,7 @@ async fn leave(rig: &Rig, keel: &Keel, name: &str, ending: &str, words: &[&str])
 }
 
 /// Every acquisition failed forever, with an error of the script's, and so did breaking the lock.
+// shows: hazard AL8
 #[tokio::test]
 async fn foreign_bytes_are_replaced_by_the_next_acquire() {
     in_time(Box::pin(async {
@@ -53,6 +54,7 @@ async fn foreign_bytes_are_replaced_by_the_next_acquire() {
 }
 
 /// The holder detects it as it detects a deleted lease, and fences keep rising.
+// shows: hazard AL8
 #[tokio::test]
 async fn foreign_bytes_in_a_held_lock_end_the_hold() {
     in_time(Box::pin(async {
@@ -84,6 +86,7 @@ async fn foreign_bytes_in_a_held_lock_end_the_hold() {
 }
 
 /// The message was that of a number that could not be parsed.
+// shows: hazard AL8
 #[tokio::test]
 async fn foreign_stripe_count_is_rejected_and_repaired() {
     in_time(async {
@@ -102,6 +105,7 @@ async fn foreign_stripe_count_is_rejected_and_repaired() {
 }
 
 /// Listings skip keys that look like ours.
+// shows: hazard AL8
 #[tokio::test]
 async fn listings_skip_keys_of_other_programs() {
     in_time(async {
@@ -119,6 +123,7 @@ async fn listings_skip_keys_of_other_programs() {
 }
 
 /// Each acquisition says its own terms, so programs with other ones keep each other out all the same.
+// shows: hazard AL13
 #[tokio::test]
 async fn programs_with_different_terms_exclude_each_other() {
     in_time(Box::pin(async {

@@ -19,6 +19,7 @@ on_both! {
     guard_in_a_blocked_thread_is_lost
 }
 
+// shows: hazard AL13
 async fn panic_under_a_lock_releases_the_lock(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
@@ -36,6 +37,7 @@ async fn panic_under_a_lock_releases_the_lock(rig: Rig) {
     one.semaphore("exports", 1).acquire().await.unwrap().release().await.unwrap();
 }
 
+// shows: hazard AL13
 async fn panic_between_several_locks_releases_those_held(rig: Rig) {
     let one = rig.process().await;
     let two = one.clone();
@@ -62,6 +64,7 @@ impl Drop for PanicsWhenDropped {
     }
 }
 
+// shows: hazard AL13
 async fn work_with_panicking_drop_is_dropped_on_lock_loss(rig: Rig) {
     let one = rig.process().await;
     let guard = take(&one).await;
@@ -80,6 +83,7 @@ async fn work_with_panicking_drop_is_dropped_on_lock_loss(rig: Rig) {
     assert!(!next.is_lost());
 }
 
+// shows: hazard AL13
 async fn endless_work_is_dropped_when_the_lock_is_lost(rig: Rig) {
     let one = rig.process().await;
     let guard = one.lock("stock/42").ttl(TTL).max_hold(2 * TTL).acquire().await.unwrap();
@@ -92,6 +96,7 @@ async fn endless_work_is_dropped_when_the_lock_is_lost(rig: Rig) {
     assert!(one.lock("stock/42").try_acquire().await.unwrap().is_some());
 }
 
+// shows: hazard AL13
 async fn leaked_guard_ends_at_max_hold(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     std::mem::forget(one.lock("stock/42").ttl(TTL).max_hold(2 * TTL).acquire().await.unwrap());
@@ -103,6 +108,7 @@ async fn leaked_guard_ends_at_max_hold(rig: Rig) {
     assert!(lock.is_ok() && permits.is_ok());
 }
 
+// shows: hazard AL13
 async fn aborted_task_releases_its_lock(rig: Rig) {
     let one = rig.process().await;
     let (two, held) = (one.clone(), Arc::new(Notify::new()));
@@ -119,6 +125,7 @@ async fn aborted_task_releases_its_lock(rig: Rig) {
 }
 
 /// A thread that sleeps polls nothing; it detects the loss at its next check.
+// shows: hazard AL13
 async fn guard_in_a_blocked_thread_is_lost(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = one.lock("stock/42").ttl(TTL).max_hold(2 * TTL).acquire().await.unwrap();

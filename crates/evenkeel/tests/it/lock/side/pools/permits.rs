@@ -40,6 +40,8 @@ async fn asleep(keel: &Keel, number: u64) {
     }
 }
 
+// shows: lock::RwBuilder::try_acquire, lock::PermitsBuilder::try_acquire, lock::Semaphore::acquire
+// shows: lock::PermitsBuilder::acquire
 async fn permits_held_never_exceed_their_number(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = take(&one, 2).acquire().await.unwrap();
@@ -55,6 +57,7 @@ async fn permits_held_never_exceed_their_number(rig: Rig) {
 }
 
 /// Time is frozen: only a message can wake a waiter.
+// shows: K8
 async fn release_wakes_waiters_for_permits(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = take(&one, 3).acquire().await.unwrap();
@@ -70,6 +73,7 @@ async fn release_wakes_waiters_for_permits(rig: Rig) {
 }
 
 /// Time is frozen: only a message can wake a waiter.
+// shows: K10
 async fn resize_wakes_waiters_for_permits(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let _first = take(&one, 3).acquire().await.unwrap();
@@ -83,6 +87,7 @@ async fn resize_wakes_waiters_for_permits(rig: Rig) {
 }
 
 /// In request order, in any process. Each holds all permits, so that no caller can overtake.
+// shows: K8
 async fn permits_are_granted_first_come_first_served(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = take(&one, 1).acquire().await.unwrap();
@@ -106,6 +111,7 @@ async fn permits_are_granted_first_come_first_served(rig: Rig) {
 }
 
 /// Each of 1,500 tasks polled Redis once a second, and each poll read the places of all: most tasks got "no answer".
+// shows: K8, hazard BL2
 async fn tasks_of_one_process_share_a_place(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = take(&one, 3).acquire().await.unwrap();
@@ -128,6 +134,8 @@ async fn tasks_of_one_process_share_a_place(rig: Rig) {
 }
 
 /// Regression: two versions of a program used different numbers of permits, and each granted permits up to its own number.
+// shows: K10, lock::RwBuilder::try_acquire, lock::PermitsBuilder::try_acquire, lock::Semaphore::acquire
+// shows: lock::PermitsBuilder::acquire
 async fn different_permit_count_is_rejected(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let permits = take(&one, 1).acquire().await.unwrap();
@@ -169,6 +177,8 @@ async fn permits_are_renewed_while_held(rig: Rig) {
     assert_eq!(held(&one).await, 2);
 }
 
+// shows: lock::RwLock::inspect, lock::RwLock::break_holds, lock::Semaphore::inspect, lock::Semaphore::break_holds
+// shows: lock::Keel::rw_locks_known, lock::Keel::semaphores_known
 async fn broken_permits_are_lost(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let permits = take(&one, 2).acquire().await.unwrap();
@@ -180,6 +190,7 @@ async fn broken_permits_are_lost(rig: Rig) {
     assert_eq!(rig.while_time_passes(Box::pin(permits.run(std::future::pending::<()>()))).await, Err(lost));
 }
 
+// shows: K7, lock::RwBuilder::acquire, lock::PermitsBuilder::acquire
 async fn dropped_acquire_of_permits_leaves_nothing(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let is_idle =

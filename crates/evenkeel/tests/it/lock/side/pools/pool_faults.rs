@@ -160,6 +160,7 @@ async fn shared_acquire_dropped_before_its_reply_leaves_nothing() {
 }
 
 /// (L6) A waiter that was disconnected has a place in the queue that it will not take: that place must not block the others.
+// shows: lock::RwBuilder::acquire, lock::PermitsBuilder::acquire
 #[tokio::test]
 async fn disconnected_waiter_loses_its_place() {
     in_time(async {
@@ -182,6 +183,7 @@ async fn disconnected_waiter_loses_its_place() {
 }
 
 /// A lost reply to a release: this call cannot be distinguished from an expiry, and the result says so.
+// shows: lock::Guard::release, lock::ExclusiveGuard::release, lock::Permits::release, lock::AdvisoryGuard::release
 #[tokio::test]
 async fn release_of_permits_without_a_reply_is_unconfirmed() {
     in_time(async {
@@ -239,6 +241,7 @@ async fn no_shared_renewal_is_sent_after_release() {
 
 /// All tasks that found the pool without waiters sent their first request at once. Of 1,500 most were refused by the link, or got "no answer",
 /// because their calls took Redis longer than the response time-out, and so were other calls of the program.
+// shows: K8, hazard T31
 #[tokio::test]
 async fn herd_of_waiters_asks_a_few_at_a_time() {
     let server = testkit::park::redis().await.unwrap();

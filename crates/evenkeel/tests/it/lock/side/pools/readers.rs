@@ -81,6 +81,7 @@ async fn readers_share_and_writer_excludes(rig: Rig) {
 }
 
 /// Time is frozen: only a message can wake a waiter.
+// shows: K8
 async fn last_reader_wakes_the_writer(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let (first, second) = (read(&one).await, read(&one).await);
@@ -96,6 +97,7 @@ async fn last_reader_wakes_the_writer(rig: Rig) {
 }
 
 /// All waiters that can enter are notified, in any process.
+// shows: K8
 async fn writer_release_wakes_readers(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = writer(&one).acquire().await.unwrap();
@@ -111,6 +113,7 @@ async fn writer_release_wakes_readers(rig: Rig) {
 }
 
 /// Overlapping readers starved a writer.
+// shows: K8
 async fn waiting_writer_is_not_starved(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = read(&one).await;
@@ -125,6 +128,7 @@ async fn waiting_writer_is_not_starved(rig: Rig) {
 }
 
 /// All later callers waited for a writer that had given up. Time is frozen, so its place in the queue does not expire.
+// shows: K8
 async fn writer_that_stops_waiting_does_not_block_readers(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let first = read(&one).await;
@@ -139,6 +143,7 @@ async fn writer_that_stops_waiting_does_not_block_readers(rig: Rig) {
     assert!(!first.is_lost());
 }
 
+// shows: K7
 async fn each_reader_is_renewed(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let (first, second) = (read(&one).await, read(&two).await);
@@ -154,6 +159,7 @@ async fn each_reader_is_renewed(rig: Rig) {
 }
 
 /// (L3) Timers stop while a process is stopped: the reader resumed and continued to read what a writer was changing.
+// shows: K7
 async fn paused_reader_detects_lost_lock(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = read(&one).await;
@@ -166,6 +172,8 @@ async fn paused_reader_detects_lost_lock(rig: Rig) {
     assert!(!other.is_lost());
 }
 
+// shows: lock::RwLock::inspect, lock::RwLock::break_holds, lock::Semaphore::inspect, lock::Semaphore::break_holds
+// shows: lock::Keel::rw_locks_known, lock::Keel::semaphores_known
 async fn broken_reader_detects_lost_lock(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let guard = read(&one).await;
@@ -197,6 +205,7 @@ async fn shared_guard_drop_needs_no_runtime(rig: Rig) {
 }
 
 /// (L6) A future that was dropped after its command had reached the server left a reader entry without a reader.
+// shows: K7, lock::RwBuilder::acquire, lock::PermitsBuilder::acquire
 async fn dropped_shared_acquire_leaves_nothing(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
@@ -213,6 +222,7 @@ async fn dropped_shared_acquire_leaves_nothing(rig: Rig) {
     }
 }
 
+// shows: K7, lock::RwBuilder::acquire, lock::PermitsBuilder::acquire
 async fn dropped_waiting_shared_acquire_leaves_nothing(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
@@ -234,6 +244,7 @@ async fn dropped_waiting_shared_acquire_leaves_nothing(rig: Rig) {
     }
 }
 
+// shows: K7
 async fn dropped_shared_release_completes(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     for polls in 0.. {
@@ -247,6 +258,8 @@ async fn dropped_shared_release_completes(rig: Rig) {
     }
 }
 
+// shows: lock::RwBuilder::try_acquire, lock::PermitsBuilder::try_acquire, lock::Semaphore::acquire
+// shows: lock::PermitsBuilder::acquire
 async fn shared_locks_reject_a_lock_delay(rig: Rig) {
     let one = rig.process().await;
     let terms = LockTerms::default().lock_delay(TTL);
@@ -255,6 +268,8 @@ async fn shared_locks_reject_a_lock_delay(rig: Rig) {
     assert!(one.rw_lock("").read().acquire().await.is_err());
 }
 
+// shows: lock::RwLock::inspect, lock::RwLock::break_holds, lock::Semaphore::inspect, lock::Semaphore::break_holds
+// shows: lock::Keel::rw_locks_known, lock::Keel::semaphores_known
 async fn inspect_returns_the_readers(rig: Rig) {
     let (one, two) = (rig.process().await, rig.process().await);
     let _guards = (reader(&one).metadata("counter 7").acquire().await.unwrap(), read(&two).await);

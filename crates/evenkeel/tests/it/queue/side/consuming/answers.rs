@@ -24,6 +24,7 @@ async fn due_at(mail: &Mail, id: &JobId) -> u64 {
 
 /// The span was rejected before anything was sent, and the rejected call was repeated forever, with the settlements of all
 /// other jobs.
+// shows: hazard A1
 async fn endless_delay_does_not_block_the_consumer(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
@@ -50,6 +51,7 @@ async fn endless_delay_does_not_block_the_consumer(rig: Rig) {
     office.close().await;
 }
 
+// shows: hazard A1
 async fn endless_pause_does_not_block_the_consumer(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
@@ -68,6 +70,7 @@ async fn endless_pause_does_not_block_the_consumer(rig: Rig) {
 }
 
 /// It was redelivered at once, 24,746 times in six seconds.
+// shows: hazard T17
 async fn fence_lower_than_the_own_one_is_retried_after_a_delay(rig: Rig) {
     let fixed = evenkeel::queue::RetryDelay::fixed(Duration::from_secs(60));
     let mail = rig.mail_with(|builder| builder.retry_delay(fixed)).await;
@@ -87,6 +90,7 @@ async fn fence_lower_than_the_own_one_is_retried_after_a_delay(rig: Rig) {
 }
 
 /// Regression: the next fence was this one plus one, which overflowed.
+// shows: hazard A1
 async fn impossible_fence_does_not_raise_later_fences(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();

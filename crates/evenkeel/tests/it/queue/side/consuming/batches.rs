@@ -85,6 +85,7 @@ async fn leased(mail: &Mail, ids: &[JobId]) {
     }
 }
 
+// shows: queue::Queue::consume_batch
 async fn full_batch_starts_at_once(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(2)).await;
     // The clock is frozen: only a full batch starts.
@@ -102,6 +103,7 @@ async fn full_batch_starts_at_once(rig: Rig) {
 }
 
 /// A batch that waits until it is full keeps its first job forever when no second one arrives.
+// shows: queue::Queue::consume_batch
 async fn incomplete_batch_starts_after_its_wait(rig: Rig) {
     let mail = rig.mail().await;
     let (consumer, mut cases) = consumer(&mail, 3);
@@ -182,6 +184,7 @@ async fn batch_error_or_panic_fails_each_delivery(rig: Rig) {
     }
 }
 
+// shows: Q7
 async fn batches_claim_no_more_than_the_free_slots(rig: Rig) {
     let mail = rig.mail().await;
     let ids = send(&mail, &["0", "1", "2", "3", "4", "5", "6"]).await;
@@ -241,6 +244,7 @@ async fn batch_whose_leases_are_all_lost_is_dropped(rig: Rig) {
 }
 
 /// A job that takes its process down would take the rest of its batch to the dead letters with it.
+// shows: queue::Queue::consume_batch
 async fn crashed_job_runs_in_a_batch_of_one(rig: Rig) {
     let mail = rig.mail().await;
     let suspect = crashed(&rig, &mail, &["suspect"], 1).await.remove(0);
@@ -252,6 +256,8 @@ async fn crashed_job_runs_in_a_batch_of_one(rig: Rig) {
     office.close().await;
 }
 
+// shows: stream::Consumer::handler_timeout
+// shows: Q22, queue::Consumer::handler_timeout
 async fn batch_that_hangs_is_dropped_and_retried(rig: Rig) {
     let mail = rig.mail().await;
     let (consumer, mut cases) = consumer(&mail, 2);
@@ -295,6 +301,7 @@ async fn batch_not_done_at_shutdown_is_released(rig: Rig) {
     }
 }
 
+// shows: queue::Consumer::run
 async fn batch_of_zero_or_above_the_concurrency_is_rejected(rig: Rig) {
     let mail = rig.mail().await;
     for (size, slots) in [(5, 4), (0, 4)] {

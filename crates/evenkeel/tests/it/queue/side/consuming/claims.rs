@@ -19,6 +19,7 @@ on_both! {
 }
 
 /// The consumer of a published queue polls once a second; another one starts due jobs up to half a minute late.
+// shows: Q2, queue::Queue
 async fn job_starts_when_due_and_not_before(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
@@ -70,6 +71,7 @@ async fn sent_job_is_handled(rig: Rig) {
 }
 
 /// Polling once a second costs a second.
+// shows: Q2
 async fn due_job_wakes_an_idle_consumer(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();
@@ -83,6 +85,7 @@ async fn due_job_wakes_an_idle_consumer(rig: Rig) {
 }
 
 /// A7: a job claimed beyond the free slots waits in the process while its lease runs out.
+// shows: Q7
 async fn consumer_claims_no_more_than_its_free_slots(rig: Rig) {
     let mail = rig.mail().await;
     let mut ids = Vec::new();
@@ -122,6 +125,7 @@ async fn urgent_jobs_run_first(rig: Rig) {
     office.close().await;
 }
 
+// shows: Q9
 async fn jobs_of_all_shards_run(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(4)).await;
     let desk = Desk::new();
@@ -138,6 +142,7 @@ async fn jobs_of_all_shards_run(rig: Rig) {
     office.close().await;
 }
 
+// shows: Q7
 async fn two_consumers_share_the_jobs(rig: Rig) {
     let desk = Desk::new();
     let mail = rig.mail().await;
@@ -159,6 +164,7 @@ async fn two_consumers_share_the_jobs(rig: Rig) {
 }
 
 /// A process that takes a wake-up without a free slot delays the job by up to a second.
+// shows: Q7
 async fn busy_consumer_takes_no_wake_up(rig: Rig) {
     let mail = rig.mail().await;
     let (busy, idle) = (Desk::new(), Desk::new());

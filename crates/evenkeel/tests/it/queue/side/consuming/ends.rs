@@ -12,6 +12,7 @@ on_both! {
 }
 
 /// A12: a consumer that stops without waiting leaves jobs half done, and leased to no consumer.
+// shows: spec/queue.md
 async fn drain_completes_handlers_and_claims_no_more(rig: Rig) {
     let mail = rig.mail().await;
     let running = mail.now(&"running".to_owned()).await.unwrap();
@@ -27,6 +28,7 @@ async fn drain_completes_handlers_and_claims_no_more(rig: Rig) {
     assert_eq!(state(&mail, &waiting).await, Some(State::Waiting(Priority::Normal)));
 }
 
+// shows: spec/queue.md
 async fn job_not_done_at_shutdown_is_released(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     let id = mail.now(&"endless".to_owned()).await.unwrap();

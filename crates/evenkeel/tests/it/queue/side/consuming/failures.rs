@@ -29,6 +29,7 @@ async fn history(mail: &Mail, id: &JobId) -> Vec<(ErrorClass, String)> {
     job.error_notes().map(|note| (note.class, String::from_utf8(note.text.to_vec()).unwrap())).collect()
 }
 
+// shows: Q8
 async fn failed_job_is_retried_after_its_delay_and_then_dead(rig: Rig) {
     let delay = RetryDelay::fixed(Duration::from_secs(10));
     let mail = rig.mail_with(|builder| builder.retries(1).retry_delay(delay)).await;
@@ -119,6 +120,8 @@ async fn handler_panic_is_a_failed_attempt(rig: Rig) {
 }
 
 /// Leases are extended as long as a handler runs, so one that hangs kept its slot for ever.
+// shows: Q22, queue::Consumer::handler_timeout, spec/queue.md
+// shows: T4, stream::Consumer::handler_timeout
 async fn handler_that_hangs_ends_in_a_dead_letter(rig: Rig) {
     let mail =
         rig.mail_with(|builder| builder.retries(1).retry_delay(RetryDelay::fixed(Duration::from_secs(10)))).await;
@@ -188,6 +191,7 @@ async fn on_error_chooses_the_reaction(rig: Rig) {
 }
 
 /// A body that cannot be read is not worth a retry, and must not stop the jobs behind it.
+// shows: Q8
 async fn undecodable_body_is_dead_at_once(rig: Rig) {
     let mail = rig.mail().await;
     let raw: Queue<Bytes> = rig.process().await.queue("mail").codec(Raw).open().await.unwrap();
@@ -203,6 +207,7 @@ async fn undecodable_body_is_dead_at_once(rig: Rig) {
 }
 
 /// The job that met the outage was snoozed for the span of the pause, also after an operator had ended the pause.
+// shows: hazard T16
 async fn resumed_topic_delivers_the_job_that_paused_it(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();

@@ -133,6 +133,7 @@ async fn lost_lease_drops_the_layered_handler(rig: Rig) {
     office.close().await;
 }
 
+// shows: queue::Consumer::run
 async fn unusable_layers_are_rejected(rig: Rig) {
     let mail = rig.mail().await;
     let too_late = mail.consume(|_: Delivery<String>| async { Ok::<_, Infallible>(()) }).on_error(|_| Reaction::Dead);

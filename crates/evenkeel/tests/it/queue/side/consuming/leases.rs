@@ -52,6 +52,7 @@ pub(super) async fn supersede(mail: &Mail, id: JobId) {
     steps.run(&shard, &Puts(vec![put])).await.unwrap();
 }
 
+// shows: Q3, spec/queue.md
 async fn lost_lease_cancels_its_handler(rig: Rig) {
     let mail = rig.mail().await;
     let id = mail.now(&"older".to_owned()).await.unwrap();
@@ -73,6 +74,7 @@ async fn lost_lease_cancels_its_handler(rig: Rig) {
 }
 
 /// A4: a late result revives a completed job, or ends the job of another worker.
+// shows: Q3
 async fn late_result_changes_nothing(rig: Rig) {
     let mail = rig.mail().await;
     let id = mail.now(&"older".to_owned()).await.unwrap();
@@ -91,6 +93,7 @@ async fn late_result_changes_nothing(rig: Rig) {
     office.close().await;
 }
 
+// shows: queue::Queue
 async fn jobs_of_a_killed_consumer_are_redelivered(rig: Rig) {
     let mail = rig.mail().await;
     mail.now(&"a".to_owned()).await.unwrap();
@@ -111,6 +114,7 @@ async fn jobs_of_a_killed_consumer_are_redelivered(rig: Rig) {
 
 /// After a failover or a flush Redis may grant fences that SQL has seen: without a way to report that, the job never
 /// succeeds.
+// shows: Q3
 async fn next_fence_exceeds_the_fence_seen_by_sql(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     mail.now(&"a".to_owned()).await.unwrap();
@@ -128,6 +132,7 @@ async fn next_fence_exceeds_the_fence_seen_by_sql(rig: Rig) {
 
 /// Workers that had been killed eight minutes ago were still counted. One whose leases are long, and whose slots are taken, is counted all
 /// the time.
+// shows: hazard F4g
 async fn worker_is_counted_while_alive(rig: Rig) {
     let lease = Duration::from_secs(3_600);
     let mail = rig.mail_with(|builder| builder.shards(1).visibility(lease)).await;
@@ -155,6 +160,7 @@ async fn worker_is_counted_while_alive(rig: Rig) {
     lives.close().await;
 }
 
+// shows: queue::Delivery::progress
 async fn progress_is_available_to_the_next_attempt(rig: Rig) {
     let delay = RetryDelay::fixed(Duration::ZERO);
     let mail = rig.mail_with(|builder| builder.retry_delay(delay)).await;

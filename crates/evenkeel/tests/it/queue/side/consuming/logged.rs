@@ -12,6 +12,7 @@ on_both! {
 }
 
 /// The reason was logged as bytes, `Dead { reason: b"..." }`, and no line had the number of the attempt.
+// shows: hazard AL11
 async fn failed_attempts_are_logged_with_number_and_reason(rig: Rig) {
     let mail = rig.mail().await;
     let desk = Desk::new();

@@ -74,6 +74,7 @@ async fn job(mail: &Mail, id: &JobId) -> Box<Job> {
 }
 
 /// A job that hung, after two kills of its process, kept twenty healthy ones waiting for half a minute.
+// shows: Q22, hazard F6
 async fn hanging_suspect_does_not_delay_others(rig: Rig) {
     let mail = rig.mail().await;
     crashed(&rig, &mail, &["hangs"], 2).await;
@@ -92,6 +93,7 @@ async fn hanging_suspect_does_not_delay_others(rig: Rig) {
 }
 
 /// After a crash, five hundred jobs of 100 ms each ran one at a time in a process with 64 slots.
+// shows: Q22, hazard F6
 async fn suspects_run_together_with_high_concurrency(rig: Rig) {
     let mail = rig.mail().await;
     let bodies: Vec<String> = (0..20).map(|number| format!("suspect {number:02}")).collect();
@@ -119,6 +121,7 @@ async fn suspects_run_together_with_high_concurrency(rig: Rig) {
 }
 
 /// A job of twenty seconds whose process was killed once kept 63 slots idle. A job that runs for longer than a lease does not kill at once.
+// shows: Q22, hazard F6
 async fn suspect_that_outlives_a_lease_frees_its_slot(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.visibility(VISIBILITY)).await;
     let ids = crashed(&rig, &mail, &["first", "second"], 1).await;
@@ -141,6 +144,7 @@ async fn suspect_that_outlives_a_lease_frees_its_slot(rig: Rig) {
 }
 
 /// Each shard has its own claim; together they must not claim more suspects than the process has slots for.
+// shows: hazard F6
 async fn shards_share_the_slots_for_suspects(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(SHARDS.into())).await;
     let bodies: Vec<String> = (0..12).map(|number| format!("suspect {number:02}")).collect();
@@ -157,6 +161,7 @@ async fn shards_share_the_slots_for_suspects(rig: Rig) {
 }
 
 /// The process may die a moment later, so its report must be in the store before the handler starts.
+// shows: Q22, hazard F6
 async fn jobs_on_all_shards_are_shielded_before_a_suspect_starts(rig: Rig) {
     // No heartbeat comes meanwhile.
     let mail = rig.mail_with(|builder| builder.shards(SHARDS.into()).visibility(10 * VISIBILITY)).await;
@@ -185,6 +190,7 @@ async fn jobs_on_all_shards_are_shielded_before_a_suspect_starts(rig: Rig) {
 }
 
 /// Once the suspect has ended, a crash counts for the other jobs again.
+// shows: hazard F6
 async fn shield_ends_with_its_suspect(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.visibility(VISIBILITY)).await;
     let suspect = crashed(&rig, &mail, &["suspect"], 1).await.remove(0);
@@ -222,6 +228,7 @@ async fn start_of_a_crashed_job_is_reported_before_the_run(rig: Rig) {
     office.close().await;
 }
 
+// shows: hazard F6
 async fn job_crashing_alone_beyond_the_limit_is_dead(rig: Rig) {
     let mail = rig.mail().await;
     let id = crashed(&rig, &mail, &["poison"], 3).await.remove(0);

@@ -19,6 +19,7 @@ async fn rig() -> (Rig, Proxy, Keel, Queue<String>) {
 
 /// The jobs of a claim whose reply is lost stay leased unless the claim is requested again. Time is frozen here, so no lease
 /// expires.
+// shows: Q1, Q3, spec/queue.md
 #[tokio::test]
 async fn lost_reply_is_requested_again() {
     in_time(async {
@@ -46,6 +47,7 @@ async fn lost_reply_is_requested_again() {
 }
 
 /// No call is answered after the shutdown, so repeating one lasts as long as the drain. Time is frozen here: the drain never ends.
+// shows: hazard A7, queue::Consumer::run
 #[tokio::test]
 async fn consumer_with_a_call_in_flight_ends_with_its_keel() {
     in_time(async {
@@ -69,6 +71,7 @@ async fn consumer_with_a_call_in_flight_ends_with_its_keel() {
 }
 
 /// A consumer continues by itself when Redis is back, and settles the jobs that ended meanwhile.
+// shows: queue::Consumer::run
 #[tokio::test]
 async fn consumer_recovers_from_an_outage() {
     in_time(async {
@@ -94,6 +97,7 @@ async fn consumer_recovers_from_an_outage() {
 }
 
 /// A process that was stopped while it claimed jobs started them when it went on, although their leases had passed.
+// shows: hazard SF9
 #[tokio::test]
 async fn job_is_not_started_when_its_lease_has_passed_by_the_own_clock() {
     in_time(async {
@@ -123,6 +127,7 @@ async fn job_is_not_started_when_its_lease_has_passed_by_the_own_clock() {
 }
 
 /// A consumer with nothing to do waited as long as its drain for the reply to a claim.
+// shows: hazard SF7
 #[tokio::test]
 async fn idle_consumer_ends_soon_during_an_outage() {
     in_time(async {
@@ -148,6 +153,7 @@ async fn idle_consumer_ends_soon_during_an_outage() {
 }
 
 /// A process that dies with a wake-up loses it: the job starts within the second nevertheless.
+// shows: Q2
 #[tokio::test]
 async fn lost_wake_up_delays_a_job_by_at_most_a_second() {
     in_time(async {

@@ -20,26 +20,31 @@ use tower::{Layer, Service};
 mod memory {
     use crate::queue::side::rig::{Rig, in_time};
 
+    // shows: hazard A2
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_handler_fails_only_its_attempt() {
         in_time(super::misbehaving_handler_fails_only_its_attempt(Rig::memory())).await;
     }
 
+    // shows: hazard A2
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_handler_in_a_batch_fails_only_its_delivery() {
         in_time(super::misbehaving_handler_in_a_batch_fails_only_its_delivery(Rig::memory())).await;
     }
 
+    // shows: hazard A2
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_batch_does_not_delay_other_batches() {
         in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::memory())).await;
     }
 
+    // shows: hazard A2
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn shutdown_does_not_wait_for_attempts_that_panicked() {
         in_time(super::shutdown_does_not_wait_for_attempts_that_panicked(Rig::memory())).await;
     }
 
+    // shows: hazard A2
     #[tokio::test]
     async fn panic_in_an_encoder_reaches_its_caller_and_changes_nothing() {
         in_time(super::panic_in_an_encoder_reaches_its_caller_and_changes_nothing(Rig::memory())).await;
@@ -49,26 +54,31 @@ mod memory {
 mod redis {
     use crate::queue::side::rig::{Rig, in_time};
 
+    // shows: hazard A2
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_handler_fails_only_its_attempt() {
         in_time(super::misbehaving_handler_fails_only_its_attempt(Rig::redis().await)).await;
     }
 
+    // shows: hazard A2
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_handler_in_a_batch_fails_only_its_delivery() {
         in_time(super::misbehaving_handler_in_a_batch_fails_only_its_delivery(Rig::redis().await)).await;
     }
 
+    // shows: hazard A2
     #[tokio::test(flavor = "multi_thread", worker_threads = 8)]
     async fn misbehaving_batch_does_not_delay_other_batches() {
         in_time(super::misbehaving_batch_does_not_delay_other_batches(Rig::redis().await)).await;
     }
 
+    // shows: hazard A2
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn shutdown_does_not_wait_for_attempts_that_panicked() {
         in_time(super::shutdown_does_not_wait_for_attempts_that_panicked(Rig::redis().await)).await;
     }
 
+    // shows: hazard A2
     #[tokio::test]
     async fn panic_in_an_encoder_reaches_its_caller_and_changes_nothing() {
         in_time(super::panic_in_an_encoder_reaches_its_caller_and_changes_nothing(Rig::redis().await)).await;
@@ -236,6 +246,7 @@ async fn check(mail: &Mail, ids: &BTreeMap<&'static str, JobId>) {
     }
 }
 
+// shows: hazard A2
 async fn misbehaving_handler_fails_only_its_attempt(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     let ids = send(&mail).await;
@@ -252,6 +263,7 @@ async fn misbehaving_handler_fails_only_its_attempt(rig: Rig) {
 }
 
 /// Time does not pass, so that a consumer that counts a panicked attempt as running waits forever.
+// shows: hazard A2
 async fn shutdown_does_not_wait_for_attempts_that_panicked(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     let hostile: Queue<Body> = rig.process().await.queue("mail").open().await.unwrap();
@@ -270,6 +282,7 @@ async fn shutdown_does_not_wait_for_attempts_that_panicked(rig: Rig) {
     office.close().await;
 }
 
+// shows: hazard A2
 async fn misbehaving_handler_in_a_batch_fails_only_its_delivery(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     let texts = ["text panics", "policy panics", "no answer", "fine"];
@@ -325,6 +338,7 @@ const BATCHES: [(&str, Option<State>, &str); 6] = [
     ("batch panics at once", DEAD, "batch panics at once"),
 ];
 
+// shows: hazard A2
 async fn misbehaving_batch_does_not_delay_other_batches(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.retries(0)).await;
     let hostile: Queue<Body> = rig.process().await.queue("mail").open().await.unwrap();
@@ -366,6 +380,7 @@ async fn panic_of<T>(call: impl Future<Output = T>) -> bool {
     AssertUnwindSafe(call).catch_unwind().await.is_err()
 }
 
+// shows: hazard A2
 async fn panic_in_an_encoder_reaches_its_caller_and_changes_nothing(rig: Rig) {
     let mail = rig.mail().await;
     let hostile: Queue<Body> = rig.process().await.queue("mail").open().await.unwrap();

@@ -95,6 +95,7 @@ impl Work {
     }
 }
 
+// shows: Q1
 #[tokio::test]
 async fn queue_survives_a_kill_of_redis_with_append_only_file() {
     let mut work = Work::begin().await;
@@ -105,6 +106,7 @@ async fn queue_survives_a_kill_of_redis_with_append_only_file() {
     work.ends_well(&OUTAGE).await;
 }
 
+// shows: Q1
 #[tokio::test]
 async fn queue_survives_a_silent_redis() {
     let mut work = Work::begin().await;
@@ -116,6 +118,7 @@ async fn queue_survives_a_silent_redis() {
 }
 
 /// Ten seconds are longer than any timeout here, and shorter than a lease.
+// shows: Q1
 #[tokio::test]
 async fn queue_survives_ten_silent_seconds_of_redis() {
     let work = Work::begin().await;
@@ -125,6 +128,7 @@ async fn queue_survives_ten_silent_seconds_of_redis() {
     work.ends_well(&OUTAGE).await;
 }
 
+// shows: Q1
 #[tokio::test]
 async fn queue_survives_demotion_and_promotion_of_redis() {
     let work = Work::begin().await;
@@ -135,6 +139,7 @@ async fn queue_survives_demotion_and_promotion_of_redis() {
     work.ends_well(&OUTAGE).await;
 }
 
+// shows: Q1
 #[tokio::test]
 async fn queue_survives_loss_of_scripts_under_load() {
     let work = Work::begin().await;
@@ -144,6 +149,7 @@ async fn queue_survives_loss_of_scripts_under_load() {
 }
 
 /// A queue that cannot be drained because it is full stays full.
+// shows: Q1
 #[tokio::test]
 async fn queue_drains_while_redis_is_out_of_memory() {
     let mut work = Work::begin().await;

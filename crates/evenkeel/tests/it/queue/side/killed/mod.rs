@@ -12,6 +12,7 @@ use std::time::Duration;
 const JOBS: &str = "EVENKEEL_SIM_JOBS";
 
 /// (asynq, BullMQ) A dead worker lost its task, or the task ran twice without a record of why.
+// shows: Q1, queue::Queue
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_job_is_lost_when_consumers_are_killed() {
     let tally = run(2_000, 2, Pace::Times(6)).await;

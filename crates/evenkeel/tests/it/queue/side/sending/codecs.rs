@@ -53,6 +53,7 @@ fn teller(numbers: &Queue<u64>) -> (Consumer<u64, Infallible>, UnboundedReceiver
 }
 
 /// The JSON texts 5, 42 and 100 are the MessagePack numbers 53, 52 and 49, with bytes behind them.
+// shows: hazard A3
 async fn body_is_decoded_by_its_own_codec(rig: Rig) {
     let json = numbers(&rig, Json).await;
     for number in [5, 42, 100] {
@@ -71,6 +72,7 @@ async fn body_is_decoded_by_its_own_codec(rig: Rig) {
     office.close().await;
 }
 
+// shows: hazard A3
 async fn body_of_unknown_codec_is_dead_with_the_codec_name(rig: Rig) {
     let mail = rig.mail().await;
     let own = numbers(&rig, Own(77)).await.now(&5).await.unwrap();
@@ -94,6 +96,7 @@ async fn body_of_unknown_codec_is_dead_with_the_codec_name(rig: Rig) {
 }
 
 /// Earlier versions wrote jobs without a codec id.
+// shows: hazard A3
 async fn job_without_a_codec_id_uses_the_queue_codec(rig: Rig) {
     let packed = numbers(&rig, MessagePack).await;
     let (steps, shard) = packed.steps(&JobId([0; 16]));
@@ -106,6 +109,7 @@ async fn job_without_a_codec_id_uses_the_queue_codec(rig: Rig) {
     office.close().await;
 }
 
+// shows: hazard A3
 async fn edited_body_has_its_own_codec_id(rig: Rig) {
     let json = numbers(&rig, Json).await;
     let own = numbers(&rig, Own(64)).await;
@@ -123,6 +127,7 @@ async fn edited_body_has_its_own_codec_id(rig: Rig) {
     office.close().await;
 }
 
+// shows: hazard A3
 #[tokio::test]
 async fn reserved_codec_ids_are_rejected_in_memory() {
     let keel = Keel::memory();
@@ -134,6 +139,7 @@ async fn reserved_codec_ids_are_rejected_in_memory() {
     }
 }
 
+// shows: hazard A3
 #[tokio::test]
 async fn opening_with_another_codec_is_logged_on_redis() {
     crate::in_time(async {
@@ -147,6 +153,7 @@ async fn opening_with_another_codec_is_logged_on_redis() {
     .await;
 }
 
+// shows: hazard A3
 #[tokio::test]
 async fn memory_queue_logs_opening_with_another_codec() {
     let keel = Keel::memory();

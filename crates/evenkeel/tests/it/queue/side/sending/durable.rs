@@ -15,6 +15,7 @@ async fn mail(redis: &Redis, durability: Durability) -> Queue<String> {
 }
 
 /// A primary that confirms before a replica has a copy takes accepted jobs with it.
+// shows: queue::Queue::now, queue::JobBuilder::enqueue
 #[tokio::test]
 async fn enqueue_waits_for_the_configured_replicas() {
     let primary = Redis::start(RedisOptions::new()).await.unwrap();
@@ -42,6 +43,7 @@ async fn enqueue_waits_for_the_configured_replicas() {
 
 /// A server that answers before its file has been flushed forgets accepted jobs in a power cut. Where there is no `WAITAOF` (Redis
 /// before 7.2) the promise is refused; the matrix has servers with it.
+// shows: queue::Queue::now, queue::JobBuilder::enqueue
 #[tokio::test]
 async fn enqueue_waits_for_the_disk_if_configured() {
     let redis = Redis::start(RedisOptions::new().append_only().arguments(["--appendfsync", "everysec"])).await.unwrap();

@@ -14,6 +14,7 @@ async fn refusal(keel: &Keel, durability: Durability) -> String {
 }
 
 /// A Redis that evicts keys loses jobs without an error: bodies first, because they are the largest keys.
+// shows: hazard BL3, queue::QueueBuilder::open
 #[tokio::test]
 async fn redis_with_eviction_is_rejected_by_default() {
     let redis = Redis::start(RedisOptions::new().memory("64mb", "allkeys-lru")).await.unwrap();
@@ -24,6 +25,7 @@ async fn redis_with_eviction_is_rejected_by_default() {
     allowed.now(&"a".to_owned()).await.unwrap();
 }
 
+// shows: queue::Queue::with_durability, queue::QueueBuilder::open
 #[tokio::test]
 async fn disk_durability_requires_an_append_only_file() {
     let disk = Durability::Disk { timeout: Duration::from_secs(5) };
@@ -34,6 +36,7 @@ async fn disk_durability_requires_an_append_only_file() {
     assert!(words.contains("WAITAOF") || words.contains("appendonly yes"), "{words}");
 }
 
+// shows: hazard PO13, queue::QueueBuilder::open
 #[tokio::test]
 async fn invalid_queue_settings_are_rejected() {
     let keel = Keel::memory();

@@ -47,6 +47,7 @@ async fn run_for_a_moment(rig: &Rig, mail: &Mail, missed: Missed) -> Vec<u64> {
 }
 
 /// With several schedulers, other queues run each tick several times.
+// shows: Q5
 async fn each_tick_runs_once_with_several_schedulers(rig: Rig) {
     let mut schedulers = Vec::new();
     for _ in 0..3 {
@@ -68,6 +69,7 @@ async fn each_tick_runs_once_with_several_schedulers(rig: Rig) {
     office.close().await;
 }
 
+// shows: queue::Periodic::run
 async fn missed_ticks_are_skipped_or_made_up_for(rig: Rig) {
     let mut queues = Vec::new();
     for (name, missed, expected) in [
@@ -86,6 +88,7 @@ async fn missed_ticks_are_skipped_or_made_up_for(rig: Rig) {
 }
 
 /// A tick that is enqueued at its due time is late if the scheduler is late, and lost if the scheduler is dead.
+// shows: Q2
 async fn tick_is_enqueued_ahead_of_its_time(rig: Rig) {
     let mail = rig.mail().await;
     run_for_a_moment(&rig, &mail, Missed::One).await;
@@ -100,6 +103,7 @@ async fn tick_is_enqueued_ahead_of_its_time(rig: Rig) {
 
 /// The faster of two programs advanced the schedule by its own expression: the minutes between two ticks of a daily one were
 /// lost.
+// shows: hazard A5
 async fn newest_schedule_definition_wins_and_loses_no_tick(rig: Rig) {
     let conflicts = Counts::of("evenkeel_queue_conflicts_total", "about");
     let _local = metrics::set_default_local_recorder(&conflicts);

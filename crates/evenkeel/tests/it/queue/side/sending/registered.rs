@@ -22,6 +22,7 @@ async fn is_registered(keel: &Keel) {
     }
 }
 
+// shows: hazard A4
 #[tokio::test]
 async fn consumer_registers_its_topic_again_after_a_flush() {
     let story = async {
@@ -36,6 +37,7 @@ async fn consumer_registers_its_topic_again_after_a_flush() {
     in_time(story).await;
 }
 
+// shows: hazard A4
 #[tokio::test]
 async fn sender_registers_its_topic_again_after_a_flush() {
     let story = async {
@@ -50,6 +52,7 @@ async fn sender_registers_its_topic_again_after_a_flush() {
 }
 
 /// After a flush a queue with a limit accepted every job.
+// shows: hazard A4
 #[tokio::test]
 async fn limits_are_set_again_after_a_flush() {
     let story = async {
@@ -109,6 +112,7 @@ async fn send_eight(mail: &Mail) -> Vec<JobId> {
 }
 
 /// After a flush programs that were started later opened the first shard alone: jobs that others sent to the rest never ran there.
+// shows: Q9, hazard A4a
 #[tokio::test]
 async fn grown_topic_keeps_its_shards_after_a_flush() {
     let story = async {
@@ -139,6 +143,7 @@ async fn grown_topic_keeps_its_shards_after_a_flush() {
 }
 
 /// The growth ended with an entry that the register no longer had, and with shards that accepted each other's jobs.
+// shows: Q9, hazard A4a, queue::Topic::grow, queue::Topic::grow_with
 #[tokio::test]
 async fn growth_interrupted_by_a_flush_completes() {
     let story = async {

@@ -22,6 +22,8 @@ on_both! {
     newest_version_of_a_job_wins
 }
 
+// shows: Q5, queue::Queue::now, queue::Queue::at, queue::Queue::delay, queue::Queue::enqueue_all
+// shows: queue::JobBuilder::enqueue
 async fn job_with_an_id_is_enqueued_once(rig: Rig) {
     let mail = rig.mail().await;
     let body = "a".to_owned();
@@ -39,6 +41,7 @@ async fn job_with_an_id_is_enqueued_once(rig: Rig) {
     assert!(mail.job(&body).id("order/1").enqueue().await.unwrap().is_new(), "after id_window it is new");
 }
 
+// shows: Q5
 async fn unique_key_rejects_duplicates_within_its_window(rig: Rig) {
     let mail = rig.mail().await;
     let window = Duration::from_secs(60);
@@ -70,6 +73,8 @@ async fn enqueue_all_returns_one_result_per_job(rig: Rig) {
     }
 }
 
+// shows: queue::Queue::now, queue::Queue::at, queue::Queue::delay, queue::Queue::enqueue_all
+// shows: queue::JobBuilder::enqueue
 async fn body_above_the_limit_is_not_sent(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.body_bytes_max(10)).await;
     assert!(mail.now(&"12345678".to_owned()).await.is_ok(), "ten bytes with its quotes");
@@ -80,6 +85,8 @@ async fn body_above_the_limit_is_not_sent(rig: Rig) {
     assert!(matches!(batch, Err(QueueError::TooLarge { .. })), "all or nothing is sent");
 }
 
+// shows: hazard SF10, queue::Queue::now, queue::Queue::at, queue::Queue::delay, queue::Queue::enqueue_all
+// shows: queue::JobBuilder::enqueue
 async fn full_queue_rejects_by_default(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.jobs_max(2)).await;
     let body = "a".to_owned();
@@ -102,6 +109,8 @@ async fn full_queue_rejects_by_default(rig: Rig) {
     assert!(matches!(bytes.now(&"x".repeat(100)).await, Err(QueueError::Full { .. })));
 }
 
+// shows: queue::Queue::now, queue::Queue::at, queue::Queue::delay, queue::Queue::enqueue_all
+// shows: queue::JobBuilder::enqueue
 async fn full_queue_delays_senders_if_configured(rig: Rig) {
     let wait_max = WhenFull::Wait(Duration::from_secs(10));
     let mail = rig.mail_with(|builder| builder.jobs_max(1).when_full(wait_max)).await;
@@ -121,6 +130,8 @@ async fn full_queue_delays_senders_if_configured(rig: Rig) {
     office.close().await;
 }
 
+// shows: Q4, queue::Queue::revoke, queue::Queue::reschedule, queue::Queue::reschedule_in, queue::Topic::revoke
+// shows: queue::Queue::edit
 async fn waiting_job_is_revoked_rescheduled_and_edited(rig: Rig) {
     let mail = rig.mail().await;
     let minute = Duration::from_secs(60);
@@ -155,6 +166,7 @@ async fn job_past_its_deadline_is_dropped(rig: Rig) {
 }
 
 /// Two programs that disagree about the number of shards look up a job in two places.
+// shows: Q9, queue::QueueBuilder::open
 async fn topic_keeps_its_shard_count(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(4)).await;
     let id = mail.now(&"a".to_owned()).await.unwrap();
@@ -164,6 +176,7 @@ async fn topic_keeps_its_shard_count(rig: Rig) {
     assert!(refused.to_string().contains("has 4 shards"), "{refused}");
 }
 
+// shows: Q9
 async fn topics_are_isolated(rig: Rig) {
     let mail = rig.mail().await;
     let counts: Queue<u64> = rig.process().await.queue("counts").codec(Integer).open().await.unwrap();
@@ -177,6 +190,7 @@ async fn topics_are_isolated(rig: Rig) {
 }
 
 /// A job that follows a row was revived because an older change of the row arrived later.
+// shows: queue::JobBuilder::put, queue::Queue::withdraw
 async fn newest_version_of_a_job_wins(rig: Rig) {
     let mail = rig.mail_with(|builder| builder.shards(2)).await;
     let put = async |version: u64, body: &str, delay: u64| {

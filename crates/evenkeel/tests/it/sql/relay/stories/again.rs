@@ -33,6 +33,7 @@ async fn pass_fails_to_record(stage: &Stage, relay: &Relay<super::Db>, sink: &Re
     restore_table(stage, table).await;
 }
 
+// shows: U3, sql::Relay::run_once
 #[tokio::test]
 async fn sent_messages_are_recorded_after_an_outage() {
     let stage = Stage::set().await;
@@ -45,6 +46,7 @@ async fn sent_messages_are_recorded_after_an_outage() {
     assert_eq!((sink.taken(), stage.sent("a").await), (vec!["a1".to_owned(), "a2".to_owned()], 2));
 }
 
+// shows: U3, sql::Relay::run_once
 #[tokio::test]
 async fn carried_out_rows_are_recorded_after_an_outage() {
     let stage = Stage::set().await;
@@ -57,6 +59,7 @@ async fn carried_out_rows_are_recorded_after_an_outage() {
     assert_eq!((sink.calls(), stage.outbox_rows(2).await), (1, 1), "done, and not done again");
 }
 
+// shows: U3, sql::Relay::run_once
 #[tokio::test]
 async fn next_pass_sends_what_a_failed_pass_had_claimed() {
     let stage = Stage::set().await;
@@ -74,6 +77,7 @@ async fn next_pass_sends_what_a_failed_pass_had_claimed() {
 
 /// The fast path numbered the messages without the invalidations that the end of a window had carried out: the copy that a relay sent had
 /// another id, so that no sink and no inbox recognized it.
+// shows: hazard BW4
 #[tokio::test]
 async fn copy_of_a_message_behind_a_window_has_its_id() {
     let stage = Stage::set().await;

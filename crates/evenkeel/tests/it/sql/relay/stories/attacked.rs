@@ -44,6 +44,7 @@ async fn look(relay: &Relay<Db>, times: usize) {
 }
 
 /// Twenty units of work whose topic has no sink blocked all others for as long as they were in the table.
+// shows: U4, hazard A11
 #[tokio::test]
 async fn rows_without_a_route_do_not_delay_other_rows() {
     let stage = Stage::set().await;
@@ -65,6 +66,7 @@ async fn rows_without_a_route_do_not_delay_other_rows() {
 }
 
 /// The same with a sink that is away; it is not asked again and again, and gets its messages when it is back.
+// shows: U4, hazard A11
 #[tokio::test]
 async fn unavailable_sink_does_not_delay_other_units_of_work() {
     let stage = Stage::set().await;
@@ -87,6 +89,7 @@ async fn unavailable_sink_does_not_delay_other_units_of_work() {
 }
 
 /// A message that no sink accepts is parked in the end, so that an operator sees it; a release restarts its time.
+// shows: hazard A11
 #[tokio::test]
 async fn work_without_a_route_is_parked_after_its_time() {
     let stage = Stage::set().await;
@@ -191,6 +194,7 @@ impl Sink for Hostile {
 
 /// A message at which a sink hung was never counted and never parked; one at which it panicked ended the relay's loop, and
 /// everything claimed with it waited for the claim to expire.
+// shows: U4, hazard A15
 #[tokio::test]
 async fn hanging_or_panicking_sink_parks_only_its_message() {
     use How::{Blocks, Hangs, Panics, PanicsAtOnce, Poison, SaysMuch, SaysNothing, SaysTooMuch};
@@ -223,6 +227,7 @@ async fn hanging_or_panicking_sink_parks_only_its_message() {
 
 /// A sink called itself unavailable because of one message, and was then tested with that message alone: those that had failed before
 /// were never sent again, and never parked.
+// shows: U4, hazard A29c
 #[tokio::test]
 async fn sink_unavailable_for_one_message_gets_the_others() {
     let stage = Stage::set().await;
@@ -252,6 +257,7 @@ async fn sink_unavailable_for_one_message_gets_the_others() {
 }
 
 /// Rows that this program does not know, left by another program or by hand: each is reported, none stops the rest.
+// shows: hazard A15
 #[tokio::test]
 async fn unreadable_rows_do_not_delay_other_rows() {
     let stage = Stage::set().await;
@@ -290,6 +296,7 @@ async fn unreadable_rows_do_not_delay_other_rows() {
 }
 
 /// A relay works with every setting at 0, at its minimum and at its maximum.
+// shows: hazard A25
 #[tokio::test]
 async fn relay_works_with_extreme_settings() {
     let mut relays = Vec::new();
@@ -327,6 +334,7 @@ async fn relay_works_with_extreme_settings() {
 
 /// Twenty units of work of a megabyte and twenty messages of keys, with small ones behind them: a relay that reads all of it at once needs the memory
 /// for all of it, and the reply of the database comes too late.
+// shows: hazard A24
 #[tokio::test]
 async fn claim_is_bounded_by_its_bytes() {
     let stage = Stage::set().await;

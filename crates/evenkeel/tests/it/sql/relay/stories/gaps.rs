@@ -10,6 +10,7 @@ const TRIGGER: &str = "CREATE TRIGGER stand_still BEFORE UPDATE ON evenkeel_outb
                        SET NEW.attempts = NEW.attempts + 0 * IF(NEW.claim IS NULL OR NEW.claim <=> OLD.claim, 0, \
                        GET_LOCK(CONCAT('is here ', DATABASE()), 0) + GET_LOCK(CONCAT('stand still ', DATABASE()), 60))";
 
+// shows: U3, hazard O3
 #[tokio::test]
 async fn claim_does_not_block_producers() {
     let stage = Stage::set().await;

@@ -43,6 +43,7 @@ async fn body(mail: &Queue<serde_json::Value>, name: &str) -> Option<Vec<u8>> {
     }
 }
 
+// shows: V13
 #[tokio::test]
 async fn inserted_effects_are_carried_out() {
     let stage = Stage::set().await;
@@ -60,6 +61,7 @@ async fn inserted_effects_are_carried_out() {
 }
 
 /// The row belongs to the transaction that inserts it.
+// shows: V13
 #[tokio::test]
 async fn effects_of_a_rolled_back_transaction_do_not_happen() {
     let stage = Stage::set().await;
@@ -72,6 +74,7 @@ async fn effects_of_a_rolled_back_transaction_do_not_happen() {
     assert!(sink.taken().is_empty());
 }
 
+// shows: V13
 #[tokio::test]
 async fn text_that_is_not_json_fails_in_its_own_transaction() {
     let stage = Stage::set().await;
@@ -84,6 +87,7 @@ async fn text_that_is_not_json_fails_in_its_own_transaction() {
 }
 
 /// Numbers were parked after their commit, although the key of a row often is one; a text with a comma named no entry.
+// shows: V13, hazard BW6
 #[tokio::test]
 async fn numbers_and_texts_name_the_entries_and_jobs_of_rust() {
     let stage = Stage::set().await;
@@ -117,6 +121,7 @@ async fn numbers_and_texts_name_the_entries_and_jobs_of_rust() {
 }
 
 /// Rows in which a program made a mistake are parked, each with the reason, and the others go on.
+// shows: V13, hazard BW5, hazard BW6, hazard SF5, hazard T25
 #[tokio::test]
 async fn malformed_row_is_parked_and_others_are_carried_out() {
     let stage = Stage::set().await;
@@ -160,6 +165,7 @@ async fn malformed_row_is_parked_and_others_are_carried_out() {
 }
 
 /// A row may have no effects, or as many as a transaction has; one effect above is a mistake.
+// shows: V13
 #[tokio::test]
 async fn row_has_at_most_a_thousand_effects() {
     let stage = Stage::set().await;
@@ -176,6 +182,7 @@ async fn row_has_at_most_a_thousand_effects() {
 }
 
 /// The program that opens the queue may start later.
+// shows: V13
 #[tokio::test]
 async fn row_waits_for_a_topic_that_no_program_has_opened() {
     let stage = Stage::set().await;
@@ -192,6 +199,7 @@ async fn row_waits_for_a_topic_that_no_program_has_opened() {
     assert_eq!((left(&stage).await, body(&mail, "early").await.as_deref()), (0, Some(&br#""hello""#[..])));
 }
 
+// shows: V13
 #[tokio::test]
 async fn row_for_an_unknown_topic_is_parked_after_a_day() {
     let stage = Stage::set().await;
@@ -216,6 +224,7 @@ async fn row_waits_while_redis_is_away_however_old_it_is() {
 }
 
 /// The newest row of a job wins, a delay counts from the insertion, and a job without an id is always new.
+// shows: V13
 #[tokio::test]
 async fn jobs_of_rows_are_upserts_by_id() {
     let stage = Stage::set().await;
@@ -242,6 +251,7 @@ async fn jobs_of_rows_are_upserts_by_id() {
     assert_eq!(body(&mail, "a").await, None);
 }
 
+// shows: V13
 #[tokio::test]
 async fn several_relays_move_each_row_once() {
     let stage = Stage::set().await;
@@ -263,6 +273,7 @@ async fn several_relays_move_each_row_once() {
 }
 
 /// A program sets the times of its row to extremes: the row is rejected, moved or parked, and others go on.
+// shows: V13
 #[tokio::test]
 async fn row_with_an_extreme_time_does_not_stop_others() {
     let stage = Stage::set().await;

@@ -84,22 +84,26 @@ async fn dies_at(point: &str, within: Loop) {
     assert_eq!((stage.outbox_rows(1).await, stage.sent("a").await, stage.sent("b").await), (0, 2, 2));
 }
 
+// shows: U3
 #[tokio::test]
 async fn relay_killed_during_a_claim_loses_nothing() {
     Box::pin(dies_at("relay_claimed", Loop::Units)).await;
 }
 
+// shows: U3
 #[tokio::test]
 async fn relay_killed_during_a_claim_of_keys_loses_nothing() {
     Box::pin(dies_at("relay_claimed", Loop::Keys)).await;
 }
 
+// shows: U3, sql::Relay
 #[tokio::test]
 async fn relay_killed_after_carrying_out_loses_nothing() {
     Box::pin(dies_at("relay_published", Loop::Units)).await;
 }
 
 /// The first form of this test let the relay die in the other loop, before it had published anything.
+// shows: U3
 #[tokio::test]
 async fn relay_killed_after_publishing_repeats_no_ordered_message() {
     Box::pin(dies_at("relay_published", Loop::Keys)).await;

@@ -6,6 +6,7 @@ use evenkeel::sql::migrate;
 use evenkeel::sql::sink::SinkError;
 
 /// The database rejected the text of an error, and with it the results of the whole batch, again and again.
+// shows: hazard BW8
 #[tokio::test]
 async fn error_that_the_database_cannot_store_stops_no_batch() {
     let mut stage = Stage::set().await;

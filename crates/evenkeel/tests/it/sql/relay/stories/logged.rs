@@ -5,6 +5,7 @@ use super::stage::Stage;
 use crate::log::Log;
 
 /// Each pass logged the same failure, every few seconds, for as long as it lasted.
+// shows: hazard BW13
 #[tokio::test]
 async fn failure_of_each_pass_is_logged_once() {
     let stage = Stage::set().await;

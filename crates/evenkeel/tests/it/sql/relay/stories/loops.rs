@@ -61,6 +61,7 @@ async fn relay_without_sinks_does_not_claim_messages() {
 
 /// Rows decide on commits whose reply was lost, so they are kept for a while; then they are deleted, and only those that are
 /// done.
+// shows: sql::Relay::tidy_once
 #[tokio::test]
 async fn done_rows_are_deleted_after_the_retention() {
     let stage = Stage::set().await;

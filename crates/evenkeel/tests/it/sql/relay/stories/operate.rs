@@ -22,6 +22,7 @@ async fn parked(stage: &Stage, sink: &Recorder) {
 }
 
 /// An operator sees what is parked and why, and how much waits behind it.
+// shows: U4, sql::Outbox::stats, sql::Outbox::units, sql::Outbox::keys
 #[tokio::test]
 async fn parked_rows_are_listed_with_their_reason() {
     let stage = Stage::set().await;
@@ -44,6 +45,7 @@ async fn parked_rows_are_listed_with_their_reason() {
 }
 
 /// The cause was fixed: the parked message is sent, and then those behind it, in order.
+// shows: U4, sql::Outbox::release, sql::Outbox::release_key, sql::Outbox::retry, sql::Outbox::purge
 #[tokio::test]
 async fn released_rows_are_sent() {
     let stage = Stage::set().await;
@@ -61,6 +63,7 @@ async fn released_rows_are_sent() {
 }
 
 /// It can never be sent: this message is skipped, and those behind it are sent.
+// shows: U4, sql::Outbox::release, sql::Outbox::release_key, sql::Outbox::retry, sql::Outbox::purge
 #[tokio::test]
 async fn skipped_message_unblocks_its_key() {
     let stage = Stage::set().await;
@@ -79,6 +82,7 @@ async fn skipped_message_unblocks_its_key() {
 }
 
 /// After an outage an operator should not have to wait for the longest delay.
+// shows: sql::Outbox::release, sql::Outbox::release_key, sql::Outbox::retry, sql::Outbox::purge
 #[tokio::test]
 async fn operator_ends_delays_and_deletes_done_rows() {
     let stage = Stage::set().await;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 /// (R1) A published relay polled `WHERE id > last`. A transaction that had drawn a lower id and committed later was never read,
 /// and one that was rolled back left a hole that others waited for.
+// shows: U3, hazard O1, sql::Relay
 #[tokio::test]
 async fn late_commit_with_a_lower_id_is_sent() {
     let stage = Stage::set().await;
@@ -39,6 +40,7 @@ async fn late_commit_with_a_lower_id_is_sent() {
 }
 
 /// A message of a transaction that was rolled back is never sent, and leaves no hole in the sequences of its key.
+// shows: U3, hazard O1, spec/unit-of-work.md
 #[tokio::test]
 async fn rollback_leaves_no_gap_in_the_sequence() {
     let stage = Stage::set().await;
@@ -54,6 +56,7 @@ async fn rollback_leaves_no_gap_in_the_sequence() {
 }
 
 /// A transaction that stays open holds the row of its key. A relay that waited for it sent nothing of any other key either.
+// shows: U3, hazard O1
 #[tokio::test]
 async fn open_transaction_does_not_delay_other_keys() {
     let stage = Stage::set().await;
@@ -79,6 +82,7 @@ async fn open_transaction_does_not_delay_other_keys() {
 }
 
 /// The row of a key is locked when its message has been confirmed: other keys continue, and nothing is sent twice.
+// shows: U3
 #[tokio::test]
 async fn locked_key_is_settled_later_and_not_sent_twice() {
     let stage = Stage::set().await;
@@ -106,6 +110,7 @@ async fn locked_key_is_settled_later_and_not_sent_twice() {
 }
 
 /// (R2) Several relays over one outbox gave each other's messages of one aggregate out of order.
+// shows: U3, hazard O2, sql::Relay
 #[tokio::test]
 async fn each_key_keeps_its_order_with_several_relays() {
     let stage = Stage::set().await;
@@ -155,6 +160,7 @@ async fn messages_arrive_unchanged_and_in_order() {
 
 /// A careless sink continues after a failure. The relay trusts its results up to the first failure only: if the key advanced
 /// past it, the failed message would never be sent.
+// shows: U3, hazard O2, sql::Relay
 #[tokio::test]
 async fn failure_holds_the_later_messages_of_its_key() {
     let stage = Stage::set().await;

@@ -26,6 +26,7 @@ async fn commit(stage: &Stage, round: u32) {
     stage.works_due().await;
 }
 
+// shows: U3, sql::Effects
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn running_relay_loses_nothing_when_redis_dies() {
     let stage = Stage::set().await;

@@ -6,6 +6,7 @@ use evenkeel::sql::sink::SinkError;
 use std::time::Duration;
 
 /// The results behind the first one that the database rejected were not stored, and their effects were carried out again.
+// shows: hazard BW14
 #[tokio::test]
 async fn rejected_result_of_a_unit_of_work_stops_no_other() {
     let stage = Stage::set().await;
@@ -30,6 +31,7 @@ async fn rejected_result_of_a_unit_of_work_stops_no_other() {
 }
 
 /// The results of all keys of a pass are stored in one transaction.
+// shows: hazard BW14
 #[tokio::test]
 async fn rejected_result_of_a_key_stops_no_other() {
     let stage = Stage::set().await;

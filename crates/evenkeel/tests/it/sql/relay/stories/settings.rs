@@ -8,6 +8,7 @@ use sqlx::mysql::MySqlPoolOptions;
 
 /// With `autocommit = 0` the marks of a relay were never committed, and its rows stayed locked; with `completion_type = CHAIN` each commit
 /// began a transaction in which the next borrower of the connection worked. Nothing said so.
+// shows: hazard BW9, hazard T22, sql::Relay::run_once
 #[tokio::test]
 async fn relay_names_the_setting_that_it_cannot_work_with() {
     let stage = Stage::set().await;

@@ -6,6 +6,7 @@ use evenkeel::sql::sink::{Confirmed, SinkError, Sinks};
 use std::time::Duration;
 
 /// (U4) A published outbox froze a whole topic forever at one message that could not be sent.
+// shows: U4, hazard O9, sql::Relay
 #[tokio::test]
 async fn poison_message_parks_only_its_key() {
     let stage = Stage::set().await;
@@ -31,6 +32,7 @@ async fn poison_message_parks_only_its_key() {
 }
 
 /// A unit of work that fails is retried up to `attempts_max`; then it waits for an operator, and others are not delayed.
+// shows: U4, hazard O9, sql::Relay, sql::Sink::publish
 #[tokio::test]
 async fn unit_of_work_that_exceeds_its_attempts_is_parked() {
     let stage = Stage::set().await;
@@ -64,6 +66,7 @@ async fn unit_of_work_that_exceeds_its_attempts_is_parked() {
 
 /// A broker was away for an hour, and every waiting message used up its attempts and was parked. An unavailable sink is not
 /// the message's fault, and nothing is claimed for it.
+// shows: U4, hazard O9, sql::Sink::publish, spec/unit-of-work.md
 #[tokio::test]
 async fn unavailable_sink_uses_no_attempts() {
     let stage = Stage::set().await;
@@ -99,6 +102,7 @@ async fn unavailable_sink_uses_no_attempts() {
 }
 
 /// One sink is unavailable, another is healthy: its messages are sent.
+// shows: U4, spec/unit-of-work.md
 #[tokio::test]
 async fn unavailable_sink_stops_only_its_topics() {
     let stage = Stage::set().await;
@@ -118,6 +122,7 @@ async fn unavailable_sink_stops_only_its_topics() {
 
 /// The invalidations of a relay that was killed waited for a minute, because its claim lasted that long, while it did nothing but wait for
 /// Redis.
+// shows: U3, hazard BW3
 #[tokio::test]
 async fn claim_is_short_and_renewed_while_a_sink_is_slow() {
     let stage = Stage::set().await;
@@ -142,6 +147,7 @@ async fn claim_is_short_and_renewed_while_a_sink_is_slow() {
 
 /// What a relay had given back while a sink was unavailable was due a minute later; the relay was killed, and the one that was started in
 /// its place did not know that the sink was available again.
+// shows: U3, hazard BW3
 #[tokio::test]
 async fn started_relay_takes_up_what_waits() {
     let stage = Stage::set().await;
@@ -160,6 +166,7 @@ async fn started_relay_takes_up_what_waits() {
 }
 
 /// The database's clock was set back by an hour. What was due in two seconds, and what a relay had claimed before it died, waited for an hour.
+// shows: hazard T15
 #[tokio::test]
 async fn clock_of_the_database_set_back_delays_nothing_for_long() {
     let stage = Stage::set().await;
@@ -202,6 +209,7 @@ async fn clock_of_the_database_set_back_delays_nothing_for_long() {
 
 /// A relay was paused for longer than its claim, and another relay did its work. When the first one resumed, it recorded its
 /// results, and overwrote later ones.
+// shows: U3, hazard O4
 #[tokio::test]
 async fn overtaken_relay_changes_nothing() {
     let stage = Stage::set().await;
@@ -225,6 +233,7 @@ async fn overtaken_relay_changes_nothing() {
 }
 
 /// The same for a key: the row of the key must not be set back to what the paused relay had sent.
+// shows: U3, hazard O4
 #[tokio::test]
 async fn overtaken_relay_does_not_set_a_key_back() {
     let stage = Stage::set().await;
@@ -249,6 +258,7 @@ async fn overtaken_relay_does_not_set_a_key_back() {
 }
 
 /// A message deleted by hand is not skipped: its content would be missing without notice.
+// shows: U3, hazard O2
 #[tokio::test]
 async fn missing_message_parks_its_key() {
     let stage = Stage::set().await;

@@ -47,11 +47,13 @@ async fn every_commit_wakes_the_relay(wake_up: WakeUp) {
 }
 
 /// (Published outboxes) A message waited for the next poll of a relay elsewhere, a second or more.
+// shows: U3
 #[tokio::test]
 async fn commit_wakes_a_relay_of_another_process() {
     every_commit_wakes_the_relay(WakeUp::AfterCommit).await;
 }
 
+// shows: U3
 #[tokio::test]
 async fn notification_can_be_sent_within_the_commit() {
     every_commit_wakes_the_relay(WakeUp::WithCommit).await;
@@ -62,6 +64,7 @@ async fn notification_can_be_sent_within_the_commit() {
 ///
 /// (This test failed once in a while) The connections were cut before the relay had recorded what it had sent last; see
 /// `again`. Now the relay pauses when that happens, so only a notification after its return can wake it.
+// shows: U3
 #[tokio::test]
 async fn relay_finds_commits_made_while_not_listening() {
     let stage = Stage::set().await;

@@ -15,6 +15,7 @@ on_each! {
 }
 
 /// Every instance of a service runs the migrations when it starts, and a deployment starts them all at once.
+// shows: U5, hazard O10, sql::migrate
 async fn programs_started_at_once_create_the_tables_once<DB: Sql>(rig: Rig<DB>) {
     let empty = DB::fresh().await;
     let pools = join_all((0..8).map(|_| pool::<DB>(&empty.url, 1))).await;
@@ -28,6 +29,7 @@ async fn programs_started_at_once_create_the_tables_once<DB: Sql>(rig: Rig<DB>) 
     migrate(&rig.pool).await.unwrap();
 }
 
+// shows: U5, hazard O10, sql::migrate
 async fn program_older_than_the_schema_is_rejected<DB: Sql>(rig: Rig<DB>) {
     let newer = "INSERT INTO evenkeel_migrations (version, name, run_at) VALUES (1000, 'from the future', 0)";
     DB::run(&mut rig.pool.acquire().await.unwrap(), newer).await.unwrap();
@@ -35,6 +37,7 @@ async fn program_older_than_the_schema_is_rejected<DB: Sql>(rig: Rig<DB>) {
     assert!(matches!(error, SqlError::NewerSchema { found: 1000, .. }), "{error}");
 }
 
+// shows: hazard PO3, sql::check_schema
 async fn schema_check_names_what_differs_and_changes_nothing<DB: Sql>(rig: Rig<DB>) {
     check_schema(&rig.pool).await.unwrap();
     let run = async |text| DB::run(&mut rig.pool.acquire().await.unwrap(), text).await.unwrap();
@@ -51,6 +54,7 @@ async fn schema_check_names_what_differs_and_changes_nothing<DB: Sql>(rig: Rig<D
     assert!(matches!(none, SqlError::NotMigrated), "{none}");
 }
 
+// shows: U5, sql::Keel::begin, sql::Keel::begin_with, sql::Keel::join
 async fn missing_tables_error_says_what_to_do<DB: Sql>(_rig: Rig<DB>) {
     let empty = DB::fresh().await;
     let pool = pool::<DB>(&empty.url, 1).await;
@@ -69,6 +73,7 @@ async fn missing_tables_error_says_what_to_do<DB: Sql>(_rig: Rig<DB>) {
 }
 
 /// A process that hung with the lock of the migrations held up every other one without a limit; MySQL, MariaDB and the documentation had one.
+// shows: hazard B7
 #[tokio::test]
 async fn migration_waits_for_a_minute_at_most_on_postgres() {
     crate::in_time(async {

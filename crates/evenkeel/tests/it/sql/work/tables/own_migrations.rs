@@ -83,6 +83,7 @@ async fn is_complete<DB: Sql>(pool: &Pool<DB>) {
     }
 }
 
+// shows: hazard S1, sql::run_migrations
 async fn programs_started_at_once_run_their_migrations_once<DB: Sql>(_rig: Rig<DB>) {
     let empty = DB::fresh().await;
     start_at_once::<DB>(&empty.url).await;
@@ -112,6 +113,7 @@ pub(super) async fn right_schema<DB: Sql>() -> Vec<String> {
 }
 
 /// The first migration was run by sqlx.
+// shows: hazard S1
 async fn programs_started_at_once_upgrade_an_older_schema<DB: Sql>(_rig: Rig<DB>)
 where
     DB::Connection: Migrate,
@@ -126,6 +128,7 @@ where
     again.run(&pool).await.unwrap();
 }
 
+// shows: sql::run_migrations
 async fn database_with_a_later_migration_is_rejected<DB: Sql>(rig: Rig<DB>) {
     start(&rig.pool).await.unwrap();
     let error = run_migrations(&rig.pool, &migrator(&[GOODS]), TABLE).await.unwrap_err();
@@ -135,6 +138,7 @@ async fn database_with_a_later_migration_is_rejected<DB: Sql>(rig: Rig<DB>) {
 }
 
 /// However often the program starts, until the other table is out of the way.
+// shows: hazard S2, sql::run_migrations
 async fn table_of_another_program_is_not_taken_over<DB: Sql>(rig: Rig<DB>) {
     let mut connection = rig.pool.acquire().await.unwrap();
     DB::run(&mut connection, "CREATE TABLE places (other BIGINT)").await.unwrap();
@@ -197,16 +201,19 @@ async fn survives_kill_at<DB: Sql>(step: usize) -> bool {
     survived
 }
 
+// shows: hazard S2, sql::run_migrations
 #[tokio::test]
 async fn sqlite_migration_resumes_after_a_kill_at_any_step() {
     killed_at_each_step::<Sqlite>().await;
 }
 
+// shows: hazard S2, sql::run_migrations
 #[tokio::test]
 async fn mariadb_migration_resumes_after_a_kill_at_any_step() {
     killed_at_each_step::<MySql>().await;
 }
 
+// shows: hazard S2, sql::run_migrations
 #[tokio::test]
 async fn postgres_migration_resumes_after_a_kill_at_any_step() {
     killed_at_each_step::<Postgres>().await;
@@ -247,16 +254,19 @@ where
     }
 }
 
+// shows: U5, hazard S8
 #[tokio::test]
 async fn sqlite_migrations_with_random_kills_leave_one_schema() {
     killed_at_random::<Sqlite>(0..4).await;
 }
 
+// shows: U5, hazard S8
 #[tokio::test]
 async fn mariadb_migrations_with_random_kills_leave_one_schema() {
     killed_at_random::<MySql>(0..4).await;
 }
 
+// shows: U5, hazard S8
 #[tokio::test]
 async fn postgres_migrations_with_random_kills_leave_one_schema() {
     killed_at_random::<Postgres>(0..4).await;
@@ -281,6 +291,7 @@ async fn postgres_migrations_killed_in_100_rounds_leave_one_schema() {
 }
 
 /// The driver's own message ("unexpected null", or an endless wait) would not name what is missing.
+// shows: hazard S9
 #[tokio::test]
 async fn mariadb_address_without_a_database_is_rejected() {
     let database = MySql::fresh().await;
@@ -295,6 +306,7 @@ async fn mariadb_address_without_a_database_is_rejected() {
 }
 
 /// What sqlx's runner leaves when it is killed: a migration that is noted as begun, and some of its statements executed.
+// shows: hazard S2
 #[tokio::test]
 async fn mariadb_completes_a_half_done_sqlx_migration() {
     let statements: Vec<_> = GOODS.split_inclusive(';').collect();

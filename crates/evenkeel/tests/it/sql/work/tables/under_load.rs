@@ -49,6 +49,7 @@ async fn old_program<DB: Sql>(url: &str, name: i64, is_over: &AtomicBool) -> Vec
     made
 }
 
+// shows: U5, hazard S8, sql::run_migrations, sql::migrate
 async fn programs_upgrade_an_older_schema_under_load<DB: Sql>(_rig: Rig<DB>)
 where
     DB::Connection: Migrate,

@@ -53,6 +53,7 @@ fn unordered(orders: &Orders) -> Group<String> {
     orders.group("billing").unordered().retries(1).retry_delay(RetryDelay::fixed(Duration::from_secs(60)))
 }
 
+// shows: queue::Queue::consume_batch
 async fn full_batch_starts_at_once(rig: Rig) {
     let orders = rig.orders(2).await;
     let (consumer, mut cases) = consumer(unordered(&orders), 3);
@@ -68,6 +69,7 @@ async fn full_batch_starts_at_once(rig: Rig) {
     office.close().await;
 }
 
+// shows: queue::Queue::consume_batch
 async fn incomplete_batch_starts_after_its_wait(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["1", "2"]).await;
@@ -80,6 +82,7 @@ async fn incomplete_batch_starts_after_its_wait(rig: Rig) {
 }
 
 /// (S18) One failure repeated the others.
+// shows: hazard X18
 async fn each_entry_of_a_batch_has_its_own_outcome(rig: Rig) {
     let orders = rig.orders(1).await;
     let (consumer, mut cases) = consumer(unordered(&orders), 5);
@@ -148,6 +151,7 @@ async fn batch_error_or_panic_fails_each_entry(rig: Rig) {
     assert!(reasons[2..].iter().all(|reason| reason.starts_with("the handler panicked")), "{reasons:?}");
 }
 
+// shows: stream::Consumer::handler_timeout
 async fn batch_that_hangs_is_dropped_and_retried(rig: Rig) {
     let orders = rig.orders(1).await;
     let (consumer, mut cases) = consumer(unordered(&orders), 2);
@@ -163,6 +167,7 @@ async fn batch_that_hangs_is_dropped_and_retried(rig: Rig) {
     assert_eq!(letters(&orders).await.len(), 0);
 }
 
+// shows: queue::Consumer::run
 async fn batch_of_zero_or_above_the_concurrency_is_rejected(rig: Rig) {
     let orders = rig.orders(1).await;
     for size in [0, 5] {

@@ -42,6 +42,7 @@ fn fence(case: &Case) -> Fence {
 }
 
 /// Another program works on the same product.
+// shows: T9, stream::Group::per_key_exclusive
 async fn entry_whose_lock_is_taken_waits_without_using_an_attempt(rig: Rig) {
     let (keel, orders) = process(&rig).await;
     let other = rig.process().await.lock("stock/a").max_hold(None).acquire().await.unwrap();
@@ -66,6 +67,7 @@ async fn entry_whose_lock_is_taken_waits_without_using_an_attempt(rig: Rig) {
     office.close().await;
 }
 
+// shows: T9, stream::Group::per_key_exclusive
 async fn entries_of_a_key_run_one_at_a_time_in_all_processes(rig: Rig) {
     let (here, there) = (process(&rig).await, process(&rig).await);
     append(&here.1, "a", &["1", "2", "3", "4"]).await;
@@ -93,6 +95,7 @@ async fn entries_of_a_key_run_one_at_a_time_in_all_processes(rig: Rig) {
     }
 }
 
+// shows: T9, stream::Group::per_key_exclusive
 async fn handler_is_canceled_when_its_lock_is_lost(rig: Rig) {
     let (keel, orders) = process(&rig).await;
     append(&orders, "a", &["x"]).await;
@@ -113,6 +116,7 @@ async fn handler_is_canceled_when_its_lock_is_lost(rig: Rig) {
     office.close().await;
 }
 
+// shows: T9
 async fn handler_that_hangs_with_a_lock_ends_in_a_dead_letter(rig: Rig) {
     let (keel, orders) = process(&rig).await;
     append(&orders, "a", &["x"]).await;
@@ -131,6 +135,7 @@ async fn handler_that_hangs_with_a_lock_ends_in_a_dead_letter(rig: Rig) {
 }
 
 /// A snooze is an outcome, and an outcome clears the suspicion: an entry that kills its process would never run alone.
+// shows: T9
 async fn suspect_whose_lock_is_taken_stays_a_suspect(rig: Rig) {
     let (keel, orders) = process(&rig).await;
     append(&orders, "a", &["kills"]).await;
@@ -153,6 +158,7 @@ async fn suspect_whose_lock_is_taken_stays_a_suspect(rig: Rig) {
     office.kill().await;
 }
 
+// shows: T9
 async fn entry_whose_lock_has_an_invalid_name_is_dead(rig: Rig) {
     let (keel, orders) = process(&rig).await;
     append(&orders, "a", &["x"]).await;

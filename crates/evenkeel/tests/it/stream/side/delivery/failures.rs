@@ -26,6 +26,7 @@ on_both! {
 
 const DELAY: Duration = Duration::from_secs(10);
 
+// shows: T4, hazard X6, hazard X15, stream::Stream
 async fn failed_entry_is_retried_after_its_delay_and_then_dead(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["x"]).await;
@@ -134,6 +135,7 @@ async fn panicking_handler_is_a_failed_attempt(rig: Rig) {
 }
 
 /// In an ordered group it would hold back every later entry of its key.
+// shows: T4, stream::Consumer::handler_timeout
 async fn handler_that_hangs_ends_in_a_dead_letter(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["hang", "fine"]).await;
@@ -165,6 +167,7 @@ async fn handler_that_hangs_ends_in_a_dead_letter(rig: Rig) {
 }
 
 /// (T5) An entry that cannot be decoded stopped the consumers of others forever.
+// shows: T5, hazard X7
 async fn undecodable_entry_is_dead_and_others_go_on(rig: Rig) {
     let keel = rig.process().await;
     let raw: Stream<Vec<u8>> = keel.stream("orders").codec(Raw).open().await.unwrap();
@@ -182,6 +185,7 @@ async fn undecodable_entry_is_dead_and_others_go_on(rig: Rig) {
 }
 
 /// The JSON text `5` is the number 53 in MessagePack.
+// shows: hazard A3
 async fn entry_is_decoded_by_its_own_codec(rig: Rig) {
     let json: Stream<u64> = rig.process().await.stream("orders").open().await.unwrap();
     let log = Log::begin();
@@ -221,6 +225,7 @@ async fn handler_can_pause_the_group(rig: Rig) {
 }
 
 /// The entry that met the outage waited for the span of the pause, also after an operator had ended the pause.
+// shows: hazard T16, stream::Reaction::PauseGroup
 async fn resumed_group_delivers_the_entry_that_paused_it(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["1"]).await;
@@ -242,6 +247,7 @@ async fn resumed_group_delivers_the_entry_that_paused_it(rig: Rig) {
 }
 
 /// What follows in the same key was made for a state that never came to be.
+// shows: T4
 async fn later_entries_follow_a_dead_letter_of_their_sequence(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["a1", "a2"]).await;
@@ -267,6 +273,7 @@ async fn later_entries_follow_a_dead_letter_of_their_sequence(rig: Rig) {
     office.close().await;
 }
 
+// shows: T4
 async fn dead_letter_is_replayed_to_its_group_only(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["x"]).await;
@@ -288,6 +295,8 @@ async fn dead_letter_is_replayed_to_its_group_only(rig: Rig) {
     shipping.close().await;
 }
 
+// shows: stream::DeadLetters::replay, stream::DeadLetters::remove, stream::DeadLetters::replay_all
+// shows: stream::DeadLetters::remove_all
 async fn dead_letters_of_all_partitions_are_paged_and_chosen_by_filter(rig: Rig) {
     let orders = rig.orders(4).await;
     let desk = Desk::new();
@@ -335,6 +344,9 @@ async fn dead_letters_of_all_partitions_are_paged_and_chosen_by_filter(rig: Rig)
 }
 
 /// An operator's list has a letter with a wrong partition: the others were deleted, and the error did not say so.
+// shows: stream::StreamAdmin::groups, stream::StreamAdmin::peek, stream::StreamAdmin::trim, stream::StreamAdmin::dead
+// shows: stream::DeadLetters::list, stream::DeadLetters::page, stream::DeadLetters::replay, stream::DeadLetters::remove
+// shows: stream::DeadLetters::replay_all, stream::DeadLetters::remove_all
 async fn letter_of_an_unknown_partition_leaves_the_others(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["x"]).await;

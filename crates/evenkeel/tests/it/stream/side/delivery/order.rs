@@ -26,6 +26,7 @@ fn per_key(orders: &Orders, on_failure: OnFailure) -> Group<String> {
     orders.group("billing").per_key(on_failure).retry_delay(RetryDelay::fixed(MINUTE))
 }
 
+// shows: T3
 async fn entries_of_a_key_run_one_after_the_other(rig: Rig) {
     let orders = rig.orders(2).await;
     append(&orders, "a", &["1", "2", "3"]).await;
@@ -69,6 +70,7 @@ async fn unordered_entries_run_at_the_same_time(rig: Rig) {
 }
 
 /// (S3) A consumer that reads more than it can run holds entries that others could run, until their leases expire.
+// shows: hazard X2
 async fn unordered_consumer_reads_no_more_than_its_free_slots(rig: Rig) {
     let orders = rig.orders(2).await;
     for number in 0..20 {
@@ -87,6 +89,7 @@ async fn unordered_consumer_reads_no_more_than_its_free_slots(rig: Rig) {
     office.close().await;
 }
 
+// shows: T3
 async fn blocked_key_waits_for_its_failed_entry(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["a1", "a2"]).await;
@@ -133,6 +136,7 @@ async fn total_order_waits_for_each_entry(rig: Rig) {
     office.close().await;
 }
 
+// shows: stream::Consumer::run
 async fn total_order_requires_one_partition(rig: Rig) {
     let orders = rig.orders(2).await;
     let refused = Desk::new().consumer(orders.group("billing").total()).run(std::future::pending()).await;
@@ -140,6 +144,7 @@ async fn total_order_requires_one_partition(rig: Rig) {
 }
 
 /// A key that is retried for a long time must not fill the memory of the process.
+// shows: hazard SF11
 async fn full_buffer_of_a_blocked_key_is_not_exceeded(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["1", "2", "3", "4", "5", "6"]).await;
@@ -167,6 +172,7 @@ async fn full_buffer_of_a_blocked_key_is_not_exceeded(rig: Rig) {
 }
 
 /// Without a wake-up the entry waits for the next poll, and the clock of this test stands still.
+// shows: hazard X13
 async fn appended_entry_wakes_a_waiting_consumer(rig: Rig) {
     let orders = rig.orders(2).await;
     let desk = Desk::new();
@@ -180,6 +186,7 @@ async fn appended_entry_wakes_a_waiting_consumer(rig: Rig) {
 }
 
 /// A consumer that leases entries would overtake the owner of a partition.
+// shows: stream::Consumer::run
 async fn group_in_another_order_is_rejected(rig: Rig) {
     let orders = rig.orders(1).await;
     let desk = Desk::new();

@@ -43,6 +43,7 @@ async fn keys(orders: &Orders) -> Vec<String> {
 }
 
 /// (T8) Nothing is lost with a process.
+// shows: T8, hazard X10, stream::Stream
 async fn entries_of_a_dead_consumer_are_handled_by_another(rig: Rig) {
     let (here, there) = (rig.orders(2).await, rig.orders(2).await);
     append(&here, "a", &["1", "2", "3"]).await;
@@ -65,6 +66,7 @@ async fn entries_of_a_dead_consumer_are_handled_by_another(rig: Rig) {
 }
 
 /// (T3) The next owner handles what the former one had before what it had not read.
+// shows: T3, stream::Stream
 async fn pending_entries_of_a_dead_owner_come_first(rig: Rig) {
     let (here, there) = (rig.orders(1).await, rig.orders(1).await);
     append(&here, "a", &["1", "2"]).await;
@@ -83,6 +85,7 @@ async fn pending_entries_of_a_dead_owner_come_first(rig: Rig) {
     office.close().await;
 }
 
+// shows: T8
 async fn new_consumer_gets_its_share_of_the_partitions(rig: Rig) {
     let (here, there) = (rig.orders(4).await, rig.orders(4).await);
     let keys = keys(&here).await;
@@ -119,6 +122,7 @@ async fn new_consumer_gets_its_share_of_the_partitions(rig: Rig) {
 }
 
 /// A key must not run in two processes, so its partition changes hands only after what runs has ended and was settled.
+// shows: T3, hazard X12
 async fn partition_is_drained_before_it_is_handed_over(rig: Rig) {
     let (here, there) = (rig.orders(2).await, rig.orders(2).await);
     let keys = keys(&here).await;
@@ -142,6 +146,7 @@ async fn partition_is_drained_before_it_is_handed_over(rig: Rig) {
     holder.kill().await;
 }
 
+// shows: hazard X16
 async fn partitions_of_a_consumer_that_ends_are_free_at_once(rig: Rig) {
     let (here, there) = (rig.orders(2).await, rig.orders(2).await);
     let (first, second) = (Desk::new(), Desk::new());
@@ -157,6 +162,7 @@ async fn partitions_of_a_consumer_that_ends_are_free_at_once(rig: Rig) {
 }
 
 /// (S2) A handler that runs longer than the lease keeps its entry.
+// shows: T2, hazard X2
 async fn consumer_extends_the_leases_of_its_entries(rig: Rig) {
     keeps_its_entry(rig, |orders| orders.group("billing").unordered()).await;
 }
@@ -196,6 +202,7 @@ async fn keeps_its_entry(rig: Rig, group: fn(&Orders) -> Group<String>) {
 }
 
 /// Deliveries before the seek have no effect.
+// shows: T2
 async fn seek_cancels_handlers_and_delivers_again(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["1", "2"]).await;
@@ -214,6 +221,7 @@ async fn seek_cancels_handlers_and_delivers_again(rig: Rig) {
 }
 
 /// (S1) A process that was stopped wakes up after another one has its partition.
+// shows: T2, hazard X12
 async fn slow_owner_settles_nothing_of_the_next(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["1"]).await;
@@ -248,6 +256,7 @@ async fn unordered_handlers_that_hang_are_released_at_the_shutdown(rig: Rig) {
     releases_what_hangs(rig, |orders| orders.group("billing").unordered()).await;
 }
 
+// shows: hazard X16
 async fn ordered_handlers_that_hang_are_released_at_the_shutdown(rig: Rig) {
     releases_what_hangs(rig, ordered).await;
 }

@@ -30,6 +30,7 @@ async fn killed(rig: &Rig, orders: &Orders, entries: usize, times: usize) {
     rig.advance(Duration::from_secs(31)).await;
 }
 
+// shows: T4
 async fn suspect_runs_alone(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["1", "2"]).await;
@@ -49,6 +50,7 @@ async fn suspect_runs_alone(rig: Rig) {
 }
 
 /// (S7) Its neighbors, which died with it, are not blamed.
+// shows: T4, hazard X7
 async fn entry_that_kills_its_process_alone_is_dead(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["kills", "fine"]).await;
@@ -82,6 +84,7 @@ async fn entry_that_kills_its_process_alone_is_dead(rig: Rig) {
     assert_eq!(reason(&letters[0]), "its process died 2 times while it ran alone");
 }
 
+// shows: T4
 async fn hanging_suspect_lets_others_run_after_a_lease(rig: Rig) {
     let orders = rig.orders(1).await;
     append(&orders, "a", &["hangs"]).await;

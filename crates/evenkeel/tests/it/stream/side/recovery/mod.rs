@@ -43,6 +43,7 @@ on_redis_and_each_database! {
     group_is_unregistered_where_its_database_is_known
 }
 
+// shows: T7, hazard X11, stream::StreamBuilder::sql
 async fn flush_loses_no_entry_of_a_unit_of_work<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     for key in ["a", "b", "c"] {
@@ -77,6 +78,7 @@ async fn flush_loses_no_entry_of_a_unit_of_work<DB: Tested>(rig: Rig, database: 
     assert_eq!(shop.1.admin().losses(10).await.unwrap().len(), 1, "the loss is recovered once");
 }
 
+// shows: T7
 async fn entries_are_kept_until_the_slowest_group_has_settled_them<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     let slow = Desk::new();
@@ -98,6 +100,7 @@ async fn entries_are_kept_until_the_slowest_group_has_settled_them<DB: Tested>(r
 }
 
 /// No checkpoint of the group was stored any more, and the database kept the entries of all partitions.
+// shows: hazard SF13
 async fn checkpoints_are_stored_despite_a_sick_partition<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     for key in ["a", "b"] {
@@ -116,6 +119,7 @@ async fn checkpoints_are_stored_despite_a_sick_partition<DB: Tested>(rig: Rig, d
 }
 
 /// The server that takes over has a clock that is behind.
+// shows: T7, hazard X11
 async fn ids_continue_above_the_checkpoints<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     place(&shop, &database, "a", &["1"]).await;
@@ -131,6 +135,7 @@ async fn ids_continue_above_the_checkpoints<DB: Tested>(rig: Rig, database: Test
 }
 
 /// The checkpoint before a pending entry has the highest number that an id can have.
+// shows: T7
 async fn ids_after_a_recovery_can_be_named<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     place(&shop, &database, "a", &["1"]).await;
@@ -153,6 +158,7 @@ async fn ids_after_a_recovery_can_be_named<DB: Tested>(rig: Rig, database: TestD
 }
 
 /// Each partition that is found missing would recover the stream again, and entries would be sent twice.
+// shows: T7
 async fn stream_without_groups_is_recovered_once<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let (_keel, orders) = process(&rig, &database).await;
     flush(&rig).await;
@@ -163,6 +169,7 @@ async fn stream_without_groups_is_recovered_once<DB: Tested>(rig: Rig, database:
 }
 
 /// This one has read the register before the other one has written it.
+// shows: T7
 async fn recovery_that_another_program_has_begun_is_not_begun_again<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let proxy = Proxy::start(rig.port(), 1).await.unwrap();
     let keel = rig.process_through(|url| proxy.url(url)).await;
@@ -198,6 +205,7 @@ const CLAIM: &str = "UPDATE evenkeel_outbox_keys SET due_at = due_at + 3600000, 
                      claim = (SELECT work FROM evenkeel_outbox_ordered LIMIT 1)";
 
 /// A relay that had sent the entry before the loss must not record it as sent.
+// shows: T7
 async fn recovery_ends_the_claims_of_relays<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     place(&shop, &database, "a", &["1"]).await;
@@ -215,6 +223,7 @@ async fn is_there(orders: &Orders) -> bool {
     steps.run(&partitions[0], &append).await.unwrap().is_some()
 }
 
+// shows: T7, stream::StreamBuilder::open
 async fn stream_stays_lost_while_its_database_fails<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let (_keel, orders) = process(&rig, &database).await;
     database.run("DROP TABLE evenkeel_stream_log").await;
@@ -224,6 +233,7 @@ async fn stream_stays_lost_while_its_database_fails<DB: Tested>(rig: Rig, databa
     assert!(!is_there(&orders).await, "an entry that is kept would come after a new one");
 }
 
+// shows: T7
 async fn loss_is_detected_though_another_program_created_the_stream<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     place(&shop, &database, "a", &["1"]).await;
@@ -239,6 +249,7 @@ async fn loss_is_detected_though_another_program_created_the_stream<DB: Tested>(
     office.close().await;
 }
 
+// shows: stream::Stream::save_late
 async fn late_checkpoint_of_a_lost_incarnation_is_rejected<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     place(&shop, &database, "a", &["1"]).await;
@@ -260,6 +271,7 @@ impl Sink for Recorder {
 }
 
 /// It would count as the last entry of its key, and those before it as duplicates.
+// shows: T7
 async fn late_entry_of_a_stopped_relay_hides_no_kept_entry<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     let (sender, mut seen) = mpsc::unbounded_channel();
@@ -281,6 +293,7 @@ async fn late_entry_of_a_stopped_relay_hides_no_kept_entry<DB: Tested>(rig: Rig,
     assert!(values(&shop.1).await.ends_with(&["1".to_owned(), "2".to_owned()]), "{:?}", values(&shop.1).await);
 }
 
+// shows: T7
 async fn kept_entries_are_sent_before_new_ones<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     place(&shop, &database, "a", &["1", "2"]).await;
@@ -291,6 +304,8 @@ async fn kept_entries_are_sent_before_new_ones<DB: Tested>(rig: Rig, database: T
     assert_eq!(values(&shop.1).await, ["1", "2", "3"]);
 }
 
+// shows: T7, stream::StreamBuilder::sql, stream::StreamAdmin::checkpoints, stream::StreamAdmin::kept_entries
+// shows: stream::StreamAdmin::losses
 async fn what_is_lost_is_counted<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     append(&shop.1, "b", &["1", "2", "3"]).await;
@@ -324,6 +339,7 @@ async fn program_without_the_database_does_not_create_the_stream_again<DB: Teste
     assert_eq!(values(&orders).await, ["1"]);
 }
 
+// shows: stream::StreamBuilder::sql
 async fn number_of_partitions_survives_a_flush<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let _shop = process(&rig, &database).await;
     flush(&rig).await;
@@ -334,6 +350,7 @@ async fn number_of_partitions_survives_a_flush<DB: Tested>(rig: Rig, database: T
     assert_eq!(orders.admin().partitions(), 2);
 }
 
+// shows: stream::StreamBuilder::sql
 async fn flushed_stream_is_recovered_when_it_is_opened<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     place(&shop, &database, "a", &["1", "2"]).await;
@@ -347,6 +364,7 @@ async fn flushed_stream_is_recovered_when_it_is_opened<DB: Tested>(rig: Rig, dat
 }
 
 /// Redis has lost the register, and another program has destroyed the group.
+// shows: T6
 async fn trim_keeps_entries_while_a_registered_group_is_missing<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     place(&shop, &database, "a", &["1"]).await;
@@ -362,6 +380,7 @@ async fn trim_keeps_entries_while_a_registered_group_is_missing<DB: Tested>(rig:
     assert_eq!(values(&shop.1).await, ["1"]);
 }
 
+// shows: stream::StreamAdmin::checkpoints, stream::StreamAdmin::kept_entries, stream::StreamAdmin::losses
 async fn extreme_limits_of_losses_are_accepted<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let _shop = process(&rig, &database).await;
     flush(&rig).await;
@@ -379,6 +398,7 @@ async fn groups_from_before_the_registration_are_registered<DB: Tested>(rig: Rig
 }
 
 /// A group that only the register in Redis forgets comes back from the database.
+// shows: stream::StreamAdmin::unregister
 async fn group_is_unregistered_where_its_database_is_known<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let (_keel, orders) = process(&rig, &database).await;
     open(Desk::new().consumer(orders.group("billing"))).close().await;

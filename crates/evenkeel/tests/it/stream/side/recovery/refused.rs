@@ -15,6 +15,7 @@ on_redis_and_each_database! {
 const KEYS: [&str; 2] = ["a", "b"];
 
 /// No partition behind it was created again, and each attempt sent the entries of units of work once more.
+// shows: hazard SF14
 async fn recovery_with_a_sick_partition_opens_the_others<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     assert_eq!(KEYS.map(|key| partition_of(key.as_bytes(), 2)), [0, 1]);
     let (_keel, orders) = process(&rig, &database).await;
@@ -32,6 +33,7 @@ async fn recovery_with_a_sick_partition_opens_the_others<DB: Tested>(rig: Rig, d
 }
 
 /// Each attempt of its consumer began another incarnation, which sends the kept entries of all partitions again.
+// shows: hazard SF15
 async fn group_that_cannot_be_created_begins_no_incarnation<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let (_keel, orders) = process(&rig, &database).await;
     let desk = Desk::new();

@@ -25,6 +25,7 @@ async fn two(desk: &Arc<Desk>) -> ([String; 2], [u64; 2], [EntryId; 2]) {
 /// A recovery has raised the incarnation in the database, and has not written it to Redis yet; entries are sent and handled meanwhile. A program
 /// that looks then cannot know that Redis has lost nothing since. It sends them again: into the same log, under ids of their own, where one
 /// lease delivers them a second time, in their order. (A test of killed processes took the two for one that was delivered twice.)
+// shows: T7
 async fn unfinished_recovery_is_begun_again_under_the_same_lease<DB: Tested>(rig: Rig, database: TestDatabase<DB>) {
     let shop = process(&rig, &database).await;
     database.run("UPDATE evenkeel_streams SET incarnation = incarnation + 1").await;
