@@ -31,6 +31,10 @@ pub(crate) trait OpenCache: Send + Sync {
     /// Invalidates the key and excludes new readers from its running loads; as [`Cache::invalidate`](super::Cache::invalidate) does.
     fn invalidate_key(&self, key: Bytes, demand: Demand) -> Answer<'_, Invalidated>;
 
+    /// Whether every invalidation of the key that this process has begun has been applied.
+    #[cfg(feature = "cdc")]
+    fn is_applied(&self, key: &[u8]) -> bool;
+
     /// Begins an invalidation that is sent later: excludes new readers from running loads of the key, and drops its near value. If the
     /// result is dropped, the invalidation is pending.
     #[cfg(feature = "sql")]
@@ -56,6 +60,11 @@ impl<V: Send + Sync + 'static> Core<V> {
 impl<V: Send + Sync + 'static> OpenCache for Core<V> {
     fn invalidate_key(&self, key: Bytes, demand: Demand) -> Answer<'_, Invalidated> {
         Box::pin(async move { self.invalidate(KeyBytes::written(&key), demand).await })
+    }
+
+    #[cfg(feature = "cdc")]
+    fn is_applied(&self, key: &[u8]) -> bool {
+        self.replayer.is_applied(key)
     }
 
     #[cfg(feature = "sql")]

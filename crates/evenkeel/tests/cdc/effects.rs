@@ -2,13 +2,17 @@
 
 use crate::rig::{Calls, Rig, change, in_time, updated, user};
 use evenkeel::Keel;
+use evenkeel::LinkOptions;
 use evenkeel::cache::Cache;
 use evenkeel::cdc::CdcError;
 use evenkeel::cdc::source::{Kind, Row, Value};
+use evenkeel::spool::{PendingEffect, SpoolOptions};
 use evenkeel::testing::TestClock;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::time::Duration;
+use testkit::park;
+use testkit::proxy::Proxy;
 
 async fn users(rig: &Rig) -> Cache<i64, String> {
     rig.keel.cache("user").ttl(Duration::from_secs(600)).open().await.unwrap()
@@ -231,6 +235,48 @@ async fn paused_reader_applies_nothing_until_resumed() {
         };
         rig.calls(&rig.log, &calls).lease(Duration::from_secs(1)).run(story).await.unwrap();
         assert_eq!(calls.ids(), [1]);
+    })
+    .await;
+}
+
+/// Each attempt of an outage was a further record of the spool, until it had no room for the invalidations of the program.
+// shows: D1
+#[tokio::test]
+async fn outage_of_redis_takes_one_record_of_the_spool() {
+    in_time(async {
+        let (server, folder, clock) =
+            (park::redis().await.unwrap(), tempfile::tempdir().unwrap(), TestClock::default());
+        let port = server.url.rsplit(':').next().and_then(|rest| rest.split('/').next()).unwrap().parse().unwrap();
+        let proxy = Proxy::start(port, 1).await.unwrap();
+        let mut options = LinkOptions::from_url(&proxy.url(&server.url)).unwrap();
+        server.prefix.clone_into(&mut options.prefix);
+        let builder = Keel::builder().clock(clock.clock()).spool(folder.path(), SpoolOptions::default()).await.unwrap();
+        let rig = Rig::begun_with(builder.connect_with(options).await.unwrap()).await;
+        let (users, spool) = (users(&rig).await, rig.keel.spool().unwrap().clone());
+        assert_eq!(read(&users, 1, "old").await, "old");
+        let first = spool.append(PendingEffect::delete("probe", "1", "")).await.unwrap();
+        proxy.refuse(true).await.unwrap();
+        proxy.cut();
+        rig.log.commit([updated(1)]);
+        let story = async {
+            while spool.topics().len() < 2 {
+                clock.advance(Duration::from_secs(1));
+                tokio::task::yield_now().await;
+            }
+            for _ in 0..1_000 {
+                clock.advance(Duration::from_secs(1));
+                tokio::task::yield_now().await;
+            }
+            proxy.refuse(false).await.unwrap();
+            let mut confirmed = pin!(rig.log.until_confirmed(1));
+            while tokio::time::timeout(Duration::from_millis(2), &mut confirmed).await.is_err() {
+                clock.advance(Duration::from_secs(1));
+            }
+        };
+        rig.capture(&rig.log, |rule| rule.cache(&users).key("id")).run(story).await.unwrap();
+        assert_eq!(read(&users, 1, "new").await, "new");
+        let last = spool.append(PendingEffect::delete("probe", "2", "")).await.unwrap();
+        assert_eq!(last - first, 2, "the change of the row, and the probe");
     })
     .await;
 }

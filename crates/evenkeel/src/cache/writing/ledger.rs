@@ -145,6 +145,12 @@ impl Ledger {
             && self.state.lock().records.get(key).is_some_and(|record| record.progress == Progress::Failed)
     }
 
+    /// Whether no invalidation of `key` is in flight or failed.
+    #[cfg(feature = "cdc")]
+    pub(crate) fn is_applied(&self, key: &[u8]) -> bool {
+        self.state.lock().records.get(key).is_none_or(|record| record.progress == Progress::Done)
+    }
+
     /// The number of failed invalidations that are pending.
     pub(crate) fn pending_count(&self) -> usize {
         self.failed.load(Ordering::Relaxed)

@@ -95,6 +95,12 @@ impl Replayer {
         self.ledger.everything(self.clock.now()).is_empty()
     }
 
+    /// Whether no invalidation of `key` is in flight or failed.
+    #[cfg(feature = "cdc")]
+    pub(crate) fn is_applied(&self, key: &[u8]) -> bool {
+        self.ledger.is_applied(key)
+    }
+
     async fn replay(&self, pending: &Pending, epoch: Option<&Epoch>) -> Result<(), CacheError> {
         let invalidation = pending.demand.invalidation();
         let answer = match epoch {

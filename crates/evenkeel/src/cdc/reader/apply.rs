@@ -55,21 +55,22 @@ impl Reader {
     #[cfg(feature = "cache")]
     async fn invalidate(&self, cache: &crate::cache::CacheOfWork, key: &[u8]) -> Option<String> {
         use crate::cache::Invalidated;
-        let key = bytes::Bytes::copy_from_slice(key);
+        let demand = cache.demand(false, None);
+        match cache.open.invalidate_key(bytes::Bytes::copy_from_slice(key), demand).await {
+            // One that the spool of this process took is not applied yet, and this machine's disk may be lost.
+            Ok(Invalidated::Deferred) => {}
+            Ok(_) => return None,
+            Err(error) if error.is_retryable() => {}
+            Err(error) => return Some(error.to_string()),
+        }
+        // This process replays it. Sent again, it would be in the spool once more after each attempt.
         let mut failures = 0;
-        loop {
-            let done = cache.open.invalidate_key(key.clone(), cache.demand(false, None)).await;
-            match done {
-                // One that the spool of this process took is not applied yet, and this machine's disk may be lost.
-                Ok(Invalidated::Deferred) => {}
-                Ok(_) => return None,
-                Err(error) if error.is_retryable() => {}
-                Err(error) => return Some(error.to_string()),
-            }
+        while !cache.open.is_applied(key) {
             self.metrics.retries.increment(1);
             self.clock.sleep(UNAVAILABLE.delay(failures)).await;
             failures = failures.saturating_add(1);
         }
+        None
     }
 
     async fn call(
