@@ -25,8 +25,9 @@ async fn end_of_a_transaction_is_only_that_whatever_the_completion_type() {
     for set in ["SET completion_type = 'CHAIN'", "SET completion_type = 'RELEASE'"] {
         let rig = Rig::<MySql>::open().await;
         let pool = pool_with(&rig, set).await;
-        let session =
-            async || MySql::number(&mut pool.acquire().await.unwrap(), "SELECT CAST(CONNECTION_ID() AS SIGNED)").await.unwrap();
+        let session = async || {
+            MySql::number(&mut pool.acquire().await.unwrap(), "SELECT CAST(CONNECTION_ID() AS SIGNED)").await.unwrap()
+        };
         let first = session().await;
         let mut work = rig.keel.begin(&pool).await.unwrap();
         MySql::run(work.tx(), "UPDATE stock SET units = 5 WHERE id = 1").await.unwrap();
