@@ -2,10 +2,12 @@
 
 mod redrive;
 
+use super::change::TopicArgument;
 use super::jobs::{self, PageArguments};
 use super::letters::{self, Naming};
 use super::{ITEMS_MAX, Servers};
-use crate::output::{Output, table_or};
+use crate::operations;
+use crate::output::{Output, confirm, table_or};
 use anyhow::{Result, bail};
 use evenkeel::queue::topic::{JobState, Topic};
 use redrive::RedriveArguments;
@@ -16,7 +18,7 @@ pub(super) enum Command {
     /// List dead letters, page by page
     Ls(ListArguments),
     /// Count the newest dead letters by error; numbers and ids in errors do not count as differences
-    Groups(GroupsArguments),
+    Groups(TopicArgument),
     /// Redrive dead letters: make them ready again, with the full number of attempts
     Redrive(RedriveArguments),
     /// Delete dead letters
@@ -35,22 +37,16 @@ pub(super) struct ListArguments {
 }
 
 #[derive(clap::Args)]
-pub(super) struct GroupsArguments {
-    /// Topic
-    topic: String,
-}
-
-#[derive(clap::Args)]
 pub(super) struct RemoveArguments {
     /// Topic
     topic: String,
     /// Job ids: 32 hexadecimal digits each, or the ids that their senders chose
     #[arg(value_name = "ID", required_unless_present_any = ["all", "error"])]
     ids: Vec<String>,
-    /// Delete all dead letters of the topic; requires --confirm
+    /// Delete all dead letters of the topic
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// Delete all dead letters whose last error contains this text; requires --confirm
+    /// Delete all dead letters whose last error contains this text
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["ids", "all"])]
     error: Option<String>,
     /// Confirm by repeating the name of the topic
@@ -105,9 +101,10 @@ async fn remove(servers: &Servers<'_>, arguments: &RemoveArguments, output: Outp
         return remove_with(&topic, error, arguments.confirm.as_deref(), output).await;
     }
     let ids = super::job_ids(&topic, &arguments.ids).await?;
-    let answers = topic.delete_dead(&ids).await?;
-    let result = |deleted: &bool| (*deleted, if *deleted { "deleted" } else { "not a dead letter" }.to_owned());
-    output.report(&arguments.ids, answers.iter().map(result))
+    let delete = operations::dead::delete(&topic, &ids);
+    let effect = format!("this deletes {} dead letters of {} for good", ids.len(), topic.name());
+    confirm(&delete, arguments.confirm.as_deref(), &effect)?;
+    output.answers(&arguments.ids, delete.run.await?)
 }
 
 /// Deletes the dead letters with this text in their error: all are found before the first is deleted, so none that dies meanwhile is.

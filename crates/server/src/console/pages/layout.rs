@@ -84,11 +84,22 @@ pub(super) fn delete_form(
     (what, name): (&str, &str),
     typed: Typed<'_>,
 ) -> Markup {
+    confirm_form((summary, action), fields, (what, name), typed, ("No undo", "Delete"))
+}
+
+/// The form that does something after `name` was typed: what it does, and its button.
+pub(super) fn confirm_form(
+    (summary, action): (&str, &str),
+    fields: &Markup,
+    (what, name): (&str, &str),
+    typed: Typed<'_>,
+    (effect, button): (&str, &str),
+) -> Markup {
     html! {
         details open[typed.is_rejected()] { summary { (summary) }
             form method="post" action=(action) { (fields)
-                div.field { label { "No undo. Type the " (what) "'s name: " strong { (name) } " " (typed.input("confirm", true)) } }
-                button.danger { "Delete" } }
+                div.field { label { (effect) ". Type the " (what) "'s name: " strong { (name) } " " (typed.input("confirm", true)) } }
+                button.danger { (button) } }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The forms that pause and resume a topic or a group of a stream.
 
 use super::layout::csrf;
-use crate::console::kind::invalid;
 use crate::console::rights::Visitor;
+use crate::kind::invalid;
 use crate::time::{self, read_span, read_time};
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use web::Problem;
 
 /// What a form for a pause sends.
 #[derive(Deserialize)]
-pub(super) struct Pause {
+pub(crate) struct Pause {
     /// A span, or a time; empty: until resumed.
     #[serde(default)]
     until: String,
@@ -43,16 +43,6 @@ pub(super) fn pause_forms(visitor: &Visitor, path: &str) -> Markup {
                 div.field { label { "Pause for or until " small { "(2h, 2026-11-21T18:00:00Z; empty: until resumed)" } " " (visitor.typed(&pause).input("until", false)) } }
                 button { "Pause" } }
             form method="post" action={ (path) "/resume" } { (csrf(visitor)) button { "Resume" } }
-        }
-    }
-}
-
-/// "Paused until .. (in 10 m): .."
-pub(super) fn paused(end: Option<u64>, now: u64, what: &str) -> String {
-    match end {
-        None => format!("Paused: consumers get no {what} until Resume."),
-        Some(end) => {
-            format!("Paused until {} ({}): consumers get no {what}.", time::text(end), time::distance(end, now))
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use std::time::Duration;
 
 #[derive(clap::Args)]
-pub(in crate::queue) struct RedriveArguments {
+pub(crate) struct RedriveArguments {
     /// Topic
     topic: String,
     /// Only these jobs: 32 hexadecimal digits each, or the ids that their senders chose

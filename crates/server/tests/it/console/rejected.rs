@@ -109,6 +109,7 @@ async fn every_rejected_form_shows_its_page_with_what_was_typed() {
         (format!("{group}/pause"), "/streams/orders", "until=banana".to_owned()),
         (format!("{group}/seek"), "/streams/orders", "to=time&at=banana&confirm=billing".to_owned()),
         (format!("{group}/unregister"), "/streams/orders", "confirm=banana".to_owned()),
+        (format!("{group}/dead/replay"), "/streams/orders/groups/billing/dead", "q=&until=0&confirm=banana".to_owned()),
         (format!("{group}/dead/delete"), "/streams/orders/groups/billing/dead", "q=&until=0&confirm=banana".to_owned()),
         (format!("{letter}/delete"), &letter, "confirm=banana".to_owned()),
         (

@@ -30,7 +30,10 @@ async fn dead_letters_are_redriven_and_deleted() {
         (2, 1),
         "{history}"
     );
-    let removed = fixture.queue(&["dead", "rm", "mail", "a", "unknown"]).await;
+    let unconfirmed = fixture.queue(&["dead", "rm", "mail", "a", "unknown"]).await;
+    let says = unconfirmed.err.contains("this deletes 2 dead letters of mail for good; to do it, add --confirm mail");
+    assert_eq!((unconfirmed.code, says), (2, true), "{}", unconfirmed.err);
+    let removed = fixture.queue(&["dead", "rm", "mail", "a", "unknown", "--confirm", "mail"]).await;
     assert_eq!((removed.code, removed.out.as_str()), (1, "a: deleted\nunknown: not a dead letter\n"));
     let unconfirmed = fixture.queue(&["dead", "rm", "mail", "--all"]).await;
     assert_eq!(unconfirmed.code, 2);
