@@ -1,7 +1,7 @@
 //! [`On`]: what the handlers of a route have in common, and what the names in its path stand for.
 
 use super::app::App;
-use super::rights::{Action, Visitor};
+use super::rights::Visitor;
 use super::source::Source;
 use crate::kind::{UNKNOWN_JOB, UNKNOWN_LETTER, UNKNOWN_SOURCE};
 use crate::operations::Operation;
@@ -85,11 +85,6 @@ impl OnTopic {
         source(&self.app, &self.names.source)
     }
 
-    /// Refuses what the visitor may not do to the topic.
-    pub(crate) fn check(&self, action: Action) -> Result<(), Problem> {
-        self.visitor.check(action, &self.names.topic)
-    }
-
     pub(crate) async fn topic(&self) -> Result<Topic, Problem> {
         self.source()?.topic(&self.names.topic).await
     }
@@ -102,11 +97,6 @@ impl OnTopic {
 }
 
 impl OnStream {
-    /// Refuses what the visitor may not do to the stream.
-    pub(crate) fn check(&self, action: Action) -> Result<(), Problem> {
-        self.visitor.check(action, &self.names.stream)
-    }
-
     pub(crate) async fn stream(&self) -> Result<StreamAdmin, Problem> {
         source(&self.app, &self.names.source)?.stream(&self.names.stream).await
     }

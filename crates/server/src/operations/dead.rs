@@ -4,7 +4,7 @@ use super::{Answers, Done, Failure, Operation, changed_meanwhile};
 use crate::kind::UNKNOWN_JOB;
 use crate::roles::Action;
 use evenkeel::queue::JobId;
-use evenkeel::queue::topic::Topic;
+use evenkeel::queue::topic::{JobState, Topic};
 use web::Problem;
 
 /// Sends a letter back. One that has died again is sent back again under another `name` only.
@@ -15,7 +15,7 @@ pub(crate) fn redrive<'a>(topic: &'a Topic, id: JobId, name: &'a str) -> Operati
             return Ok(Done::new("redriven", "Redriven: the job waits with all its attempts.", "redriven"));
         }
         let problem = Problem::new(UNKNOWN_JOB, "The job is no longer a dead letter. Nothing was changed.");
-        Err(Failure::Refused(problem, "not a dead letter".to_owned()))
+        Err(Failure::refused(problem, "not a dead letter"))
     };
     Operation::of_jobs((Action::Redrive, "redrive"), topic, &[id], run)
 }
@@ -27,6 +27,21 @@ pub(crate) fn delete<'a>(topic: &'a Topic, ids: &'a [JobId]) -> Operation<'a, An
             Err(changed_meanwhile("The job is no longer a dead letter. Nothing was deleted.", "not a dead letter"))
         }
     };
-    let run = async move { Ok(Answers::of(topic.delete_dead(ids).await?, answer)) };
+    let run = async move {
+        let mut deleted = Vec::with_capacity(ids.len());
+        for some in ids.chunks(IDS_MAX) {
+            deleted.extend(topic.delete_dead(some).await?);
+        }
+        Ok(Answers::of(deleted, answer))
+    };
     Operation::of_jobs((Action::Delete, "delete"), topic, ids, run).confirmed_by("the topic's name", topic.name())
+}
+
+/// Ids of one call.
+const IDS_MAX: usize = 500;
+
+/// Deletes all letters, and returns how many.
+pub(crate) fn purge(topic: &Topic) -> Operation<'_, u64> {
+    let run = async move { Ok(topic.purge(JobState::Dead, topic.name()).await?) };
+    Operation::of_jobs((Action::Delete, "purge"), topic, &[], run).confirmed_by("the topic's name", topic.name())
 }

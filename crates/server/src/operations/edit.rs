@@ -25,7 +25,7 @@ pub(crate) fn edit<'a>(topic: &'a Topic, id: JobId, seen: Option<&'a str>, body:
 async fn store(topic: &Topic, id: JobId, seen: Option<&str>, body: Bytes) -> Answer {
     let found = topic.job(id).await?.ok_or_else(|| {
         let line = "no such job (unknown id, or its completion record has expired)";
-        Failure::Invalid(Problem::plain(UNKNOWN_JOB), format!("queue {}: {line}", topic.name()))
+        Failure::invalid(Problem::plain(UNKNOWN_JOB), format!("queue {}: {line}", topic.name()))
     })?;
     let (state, job) = match found {
         Found::Live { state, job, .. } => (state, job),

@@ -13,9 +13,9 @@ use web::{Kind, Problem};
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The thing is not as the operation needs it: nothing was changed. With what the command line prints.
-    Refused(Problem, String),
+    Refused(Box<Problem>, String),
     /// The operation makes no sense: nothing was changed. With the error of the command.
-    Invalid(Problem, String),
+    Invalid(Box<Problem>, String),
     Queue(QueueError),
     /// Some shards may have been changed.
     Shards(QueueError),
@@ -24,6 +24,16 @@ pub(crate) enum Failure {
     /// With the field of the request that the cache rejects.
     Cache(&'static str, CacheError),
     Sql(SqlError),
+}
+
+impl Failure {
+    pub(super) fn refused(problem: Problem, line: impl Into<String>) -> Self {
+        Self::Refused(Box::new(problem), line.into())
+    }
+
+    pub(super) fn invalid(problem: Problem, line: impl Into<String>) -> Self {
+        Self::Invalid(Box::new(problem), line.into())
+    }
 }
 
 /// The failures that `?` makes of an error.
@@ -41,7 +51,7 @@ of_errors! { Queue(QueueError) Stream(StreamError) Lock(LockError) Sql(SqlError)
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Refused(problem, _) | Failure::Invalid(problem, _) => problem,
+            Failure::Refused(problem, _) | Failure::Invalid(problem, _) => *problem,
             Failure::Queue(error) => queue_problem(error),
             Failure::Shards(error) => shards_problem(error),
             Failure::Stream(error) => stream_problem(error),
@@ -139,5 +149,5 @@ fn sentence(error: &impl std::fmt::Display) -> String {
 pub(super) fn no_room() -> Failure {
     let detail = "With this body the topic would be above its limit of bytes. Store a shorter one, or raise the limit. Nothing was changed.";
     let line = "not changed: with this body the topic would be above its limit of bytes";
-    Failure::Refused(invalid("body", detail), line.to_owned())
+    Failure::refused(invalid("body", detail), line)
 }

@@ -2,7 +2,7 @@
 
 use super::failure::shards_problem;
 use super::{Done, Failure, Operation};
-use crate::kind::PARTIAL;
+use crate::kind::{PARTIAL, invalid};
 use crate::queue::letters::{Bounds, Naming, select};
 use crate::queue::slices::Slices;
 use crate::roles::Action;
@@ -15,6 +15,9 @@ use web::Problem;
 
 /// The total of an operation that still looks for its letters.
 const UNKNOWN: u64 = u64::MAX;
+
+/// Letters per second.
+const RATE_MAX: u32 = 10_000;
 
 /// What is done to letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +75,19 @@ pub(crate) fn stop<'a>(group: &'a Group, progress: &'a Progress) -> Operation<'a
 }
 
 impl What {
+    /// # Errors
+    /// The rate is 0, or above [`RATE_MAX`].
+    pub(crate) fn redrive(rate: Option<u32>) -> Result<Self, Failure> {
+        match rate {
+            Some(rate) if !(1..=RATE_MAX).contains(&rate) => {
+                let detail =
+                    format!("The rate must be from 1 to {RATE_MAX}, or left out: at once. Nothing was changed.");
+                Err(Failure::invalid(invalid("rate", detail), format!("--rate must be from 1 to {RATE_MAX}")))
+            }
+            rate => Ok(Self::Redrive { rate }),
+        }
+    }
+
     /// What has become of its letters.
     pub(crate) fn past(self) -> &'static str {
         match self {
@@ -151,7 +167,7 @@ impl Group {
                 let (problem, done) = (shards_problem(error), progress.done());
                 let kind = if done > 0 { PARTIAL } else { problem.kind() };
                 let text = format!("{} {done} were {} before.", problem.detail(), self.what.past());
-                Failure::Invalid(Problem::new(kind, text.as_str()), text)
+                Failure::invalid(Problem::new(kind, text.as_str()), text)
             })?;
             progress.done.store(done, Ordering::Relaxed);
         }

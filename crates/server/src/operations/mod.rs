@@ -166,5 +166,5 @@ fn not_waiting(found: &impl Debug, line: &str) -> Failure {
 }
 
 fn changed_meanwhile(detail: impl Into<String>, line: &str) -> Failure {
-    Failure::Refused(Problem::new(CHANGED_MEANWHILE, detail), line.to_owned())
+    Failure::refused(Problem::new(CHANGED_MEANWHILE, detail), line)
 }

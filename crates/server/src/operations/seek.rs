@@ -32,7 +32,7 @@ pub(crate) fn seek<'a>(
 
 /// Where a seek goes, as the console has it.
 pub(crate) fn goal(to: &str, at: &str) -> Result<SeekTo, Failure> {
-    let wrong = |field, detail: &str| Failure::Invalid(invalid(field, detail), detail.to_owned());
+    let wrong = |field, detail: &str| Failure::invalid(invalid(field, detail), detail);
     match to {
         "start" => Ok(SeekTo::Start),
         "end" => Ok(SeekTo::End),

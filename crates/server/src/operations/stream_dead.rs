@@ -52,7 +52,7 @@ fn of_letters<'a>(
 const LOGGED_MAX: usize = 500;
 
 fn unknown() -> Failure {
-    Failure::Refused(Problem::plain(UNKNOWN_LETTER), "not a dead letter".to_owned())
+    Failure::refused(Problem::plain(UNKNOWN_LETTER), "not a dead letter")
 }
 
 /// What has become of letters that were to be replayed.

@@ -17,7 +17,7 @@ pub(crate) fn unregister<'a>(keel: &'a Keel, stream: &'a StreamAdmin, state: &'a
     let run = async move {
         if let Some(reason) = in_use(state) {
             let problem = Problem::new(GROUP_IN_USE, format!("{reason}. Nothing was changed."));
-            return Err(Failure::Invalid(problem, reason));
+            return Err(Failure::invalid(problem, reason));
         }
         stream.unregister(group).await?;
         let remains = remains(keel, name, group, &left(state));
@@ -34,7 +34,7 @@ pub(crate) async fn group(stream: &StreamAdmin, group: &str) -> Result<GroupStat
     found.ok_or_else(|| {
         let (name, problem) = (stream.name(), Problem::plain(UNKNOWN_GROUP));
         let line = format!("stream {name} has no group {group}; `evenkeel stream groups {name}` lists its groups");
-        Failure::Invalid(problem, line)
+        Failure::invalid(problem, line)
     })
 }
 

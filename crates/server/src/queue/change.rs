@@ -82,8 +82,8 @@ pub(super) async fn pause(servers: &Servers<'_>, arguments: &PauseArguments, out
 
 /// Pauses a topic or a group.
 pub(crate) async fn pause_of(of: Of<'_>, span: Option<u64>, now: u64, output: Output) -> Result<bool> {
-    let until = time::pause_end(span, now)?;
-    let done = operations::pause(of, until, now).run.await?;
+    let until = span.map(|span| now.saturating_add(span));
+    let done = operations::pause(of, until, now)?.run.await?;
     print(of, &done, &json!({ "paused": true, "until_ms": until }), output)
 }
 

@@ -8,7 +8,8 @@ use super::letters::{self, Naming};
 use super::{ITEMS_MAX, Servers};
 use crate::operations;
 use crate::output::{Output, confirm, table_or};
-use anyhow::{Result, bail};
+use anyhow::Result;
+use evenkeel::queue::JobId;
 use evenkeel::queue::topic::{JobState, Topic};
 use redrive::RedriveArguments;
 use serde_json::{Value, json};
@@ -86,46 +87,38 @@ async fn groups(servers: &Servers<'_>, topic: &str, output: Output) -> Result<bo
 
 async fn remove(servers: &Servers<'_>, arguments: &RemoveArguments, output: Output) -> Result<bool> {
     let topic = super::topic(servers, &arguments.topic).await?;
+    let (name, typed) = (topic.name(), arguments.confirm.as_deref());
     if arguments.all {
-        let Some(again) = &arguments.confirm else {
-            bail!("this deletes every dead letter of {0} for good; to delete, add --all --confirm {0}", topic.name());
-        };
-        let deleted = topic.purge(JobState::Dead, again).await?;
-        output.print(
-            &json!({ "topic": topic.name(), "deleted": deleted }),
-            &format!("{deleted} dead letters deleted\n"),
-        )?;
+        let purge = operations::dead::purge(&topic);
+        confirm(&purge, typed, &format!("this deletes every dead letter of {name} for good"))?;
+        let deleted = purge.run.await?;
+        output.print(&json!({ "topic": name, "deleted": deleted }), &format!("{deleted} dead letters deleted\n"))?;
         return Ok(true);
     }
-    if let Some(error) = &arguments.error {
-        return remove_with(&topic, error, arguments.confirm.as_deref(), output).await;
-    }
-    let ids = super::job_ids(&topic, &arguments.ids).await?;
+    let ids = match &arguments.error {
+        Some(error) => with_error(&topic, error).await?,
+        None => super::job_ids(&topic, &arguments.ids).await?,
+    };
     let delete = operations::dead::delete(&topic, &ids);
-    let effect = format!("this deletes {} dead letters of {} for good", ids.len(), topic.name());
-    confirm(&delete, arguments.confirm.as_deref(), &effect)?;
-    output.answers(&arguments.ids, delete.run.await?)
+    confirm(&delete, typed, &format!("this deletes {} dead letters of {name} for good", ids.len()))?;
+    let deleted = delete.run.await?;
+    if arguments.error.is_none() {
+        return output.answers(&arguments.ids, deleted);
+    }
+    let deleted = deleted.done();
+    output.print(&json!({ "topic": name, "deleted": deleted }), &format!("{deleted} dead letters deleted\n"))?;
+    Ok(true)
 }
 
-/// Deletes the dead letters with this text in their error: all are found before the first is deleted, so none that dies meanwhile is.
-async fn remove_with(topic: &Topic, error: &str, confirm: Option<&str>, output: Output) -> Result<bool> {
+/// The dead letters with this text in their error: all are found before the first is deleted, so none that dies meanwhile is.
+async fn with_error(topic: &Topic, error: &str) -> Result<Vec<JobId>> {
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
         let page = letters::with_error(topic, error, after, ITEMS_MAX).await?;
         ids.extend(page.jobs.iter().map(|seen| seen.id));
         after = page.next;
         if after.is_none() {
-            break;
+            return Ok(ids);
         }
     }
-    if confirm != Some(topic.name()) {
-        bail!("this deletes {} dead letters of {1} for good; to delete, add --confirm {1}", ids.len(), topic.name());
-    }
-    let mut deleted = 0;
-    for some in ids.chunks(ITEMS_MAX) {
-        deleted += topic.delete_dead(some).await?.into_iter().filter(|was_dead| *was_dead).count();
-    }
-    output
-        .print(&json!({ "topic": topic.name(), "deleted": deleted }), &format!("{deleted} dead letters deleted\n"))?;
-    Ok(true)
 }

@@ -7,9 +7,7 @@ use super::{OnSource, OnTopic};
 use crate::console::app::App;
 use crate::console::collector::Snapshot;
 use crate::console::source::queue_problem;
-use crate::kind::invalid;
 use crate::operations::{self, Of};
-use crate::time;
 use axum::Json;
 use axum::extract::State;
 use evenkeel::queue::topic::TopicStats;
@@ -206,16 +204,8 @@ pub(crate) struct Pause {
 }
 
 impl Pause {
-    /// The end; `now` is the time of the store. One that has passed would end the pause, and the answer would say that it is paused.
-    pub(super) fn until(&self, now: u64) -> Result<Option<u64>, Problem> {
-        let Some(Wide(until)) = self.until else { return Ok(None) };
-        if time::is_pause_end(until, now) {
-            return Ok(Some(until));
-        }
-        let detail = format!(
-            "`until` must be in the future, and at most a hundred years away; Redis's clock is at {now} ms since 1970. Omit it to pause until resumed. Nothing was changed."
-        );
-        Err(invalid("until", detail))
+    pub(super) fn until(&self) -> Option<u64> {
+        self.until.map(|Wide(until)| until)
     }
 }
 
@@ -239,7 +229,7 @@ pub(crate) struct Paused {
 )]
 pub(super) async fn pause(at: OnTopic, JsonBody(pause): JsonBody<Pause>) -> Result<Json<Paused>, Problem> {
     let (now, topic) = (at.app.store_now(), at.topic().await?);
-    at.perform(operations::pause(Of::Topic(&topic), pause.until(now)?, now), "").await?;
+    at.perform(operations::pause(Of::Topic(&topic), pause.until(), now)?, "").await?;
     Ok(Json(Paused { is_paused: true }))
 }
 

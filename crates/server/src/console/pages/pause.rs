@@ -3,7 +3,7 @@
 use super::layout::csrf;
 use crate::console::rights::Visitor;
 use crate::kind::invalid;
-use crate::time::{self, read_span, read_time};
+use crate::time::{read_span, read_time};
 use maud::{Markup, html};
 use serde::Deserialize;
 use web::Problem;
@@ -24,11 +24,10 @@ impl Pause {
             return Ok(None);
         }
         let end = read_span(text).map(|span| now.saturating_add(span)).or_else(|_| read_time(text));
-        end.ok().filter(|end| time::is_pause_end(*end, now)).map(Some).ok_or_else(|| {
-            let detail = "Use a span (10m, 2h), a time in the future with its offset (2026-11-21T18:00:00Z), at most a hundred years away, or nothing: \
-                          until resumed. \
-                          Nothing was changed.";
-            invalid("until", detail)
+        end.map(Some).map_err(|_| {
+            let forms =
+                "Use a span (10m, 2h), a time with its offset (2026-11-21T18:00:00Z), or nothing: until resumed.";
+            invalid("until", format!("{forms} Nothing was changed."))
         })
     }
 }

@@ -1,5 +1,6 @@
 //! `dead redrive`: sends dead letters back, at a rate some at a time.
 
+use crate::operations::group::What;
 use crate::output::{Output, Progress, foreign};
 use crate::queue::Servers;
 use crate::queue::slices::SLICE_SECONDS;
@@ -48,6 +49,7 @@ pub(crate) struct RedriveArguments {
 }
 
 pub(super) async fn redrive(servers: &Servers<'_>, arguments: RedriveArguments, output: Output) -> Result<bool> {
+    What::redrive(arguments.rate)?;
     let topic = crate::queue::topic(servers, &arguments.topic).await?;
     let name = arguments.name.clone().unwrap_or_else(|| time::text(topic.now_ms()));
     let mut redrive = configured(topic.redrive(&name), &arguments);

@@ -37,7 +37,7 @@ async fn dead_letters_are_redriven_and_deleted() {
     assert_eq!((removed.code, removed.out.as_str()), (1, "a: deleted\nunknown: not a dead letter\n"));
     let unconfirmed = fixture.queue(&["dead", "rm", "mail", "--all"]).await;
     assert_eq!(unconfirmed.code, 2);
-    assert!(unconfirmed.err.contains("--all --confirm mail"), "{}", unconfirmed.err);
+    assert!(unconfirmed.err.contains("add --confirm mail"), "{}", unconfirmed.err);
     let wrong = fixture.queue(&["dead", "rm", "mail", "--all", "--confirm", "male"]).await;
     assert_eq!((wrong.code, fixture.json(&["stats", "mail"]).await["dead"].clone()), (2, json!(3)));
     fixture.json(&["dead", "rm", "mail", "--all", "--confirm", "mail"]).await;

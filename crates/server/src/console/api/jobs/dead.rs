@@ -10,7 +10,7 @@ use crate::console::api::wide::Wide;
 use crate::console::rights::Visitor;
 use crate::console::running::{Begun, State};
 use crate::console::source::queue_problem;
-use crate::kind::{CHANGED_MEANWHILE, in_range, invalid};
+use crate::kind::{CHANGED_MEANWHILE, invalid};
 use crate::operations::dead as letter;
 use crate::operations::group::{self, What};
 use crate::queue::jobs::names::listed;
@@ -25,7 +25,6 @@ use web::{JsonBody, Problem, hex};
 
 /// How long a request waits for the end of its operation.
 const WAIT: Duration = Duration::from_secs(20);
-const RATES: std::ops::RangeInclusive<u32> = 1..=10_000;
 
 /// The dead letters by error, as they were read. A caller who may not see errors gets one group for each class of errors.
 #[derive(Serialize, ToSchema)]
@@ -138,9 +137,7 @@ pub(crate) async fn redrive(
         let detail = "Send `Idempotency-Key`: the same for a repeat, which then redrives no letter twice.";
         invalid("Idempotency-Key", detail)
     })?;
-    choice.rate.map_or(Ok(()), |rate| in_range("rate", rate, RATES))?;
-    let bounds = bounds(choice.from.as_deref(), choice.until)?;
-    let what = What::Redrive { rate: choice.rate };
+    let (what, bounds) = (What::redrive(choice.rate)?, bounds(choice.from.as_deref(), choice.until)?);
     let (done, in_all, operation, is_running) = ended(&at, &name, (what, choice.group, bounds), "").await?;
     Ok(Json(Redriven { redriven: done, redriven_in_all: in_all, operation, is_running }))
 }

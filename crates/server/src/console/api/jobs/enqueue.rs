@@ -91,7 +91,7 @@ pub(crate) async fn enqueue(
     headers: HeaderMap,
     JsonBody(Jobs { jobs }): JsonBody<Jobs>,
 ) -> Result<Json<Added>, Problem> {
-    at.check(Action::Enqueue)?;
+    at.visitor.check(Action::Enqueue, &at.names.topic)?;
     if !(1..=JOBS_MAX).contains(&jobs.len()) {
         return Err(invalid("jobs", format!("Send 1 to {JOBS_MAX} jobs in a request.")));
     }

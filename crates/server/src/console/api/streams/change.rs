@@ -22,7 +22,7 @@ use web::{JsonBody, Problem};
 pub(crate) async fn pause(at: OnStream, JsonBody(pause): JsonBody<Pause>) -> Result<Json<Paused>, Problem> {
     let (now, stream) = (at.app.store_now(), at.stream().await?);
     let of = Of::Group(&stream, &at.names.group);
-    at.perform(operations::pause(of, pause.until(now)?, now), "").await?;
+    at.perform(operations::pause(of, pause.until(), now)?, "").await?;
     Ok(Json(Paused { is_paused: true }))
 }
 

@@ -162,7 +162,7 @@ pub(crate) async fn append(
     headers: HeaderMap,
     JsonBody(New { entries }): JsonBody<New>,
 ) -> Result<Json<Appended>, Problem> {
-    at.check(Action::Append)?;
+    at.visitor.check(Action::Append, &at.names.stream)?;
     if !(1..=ENTRIES_MAX).contains(&entries.len()) {
         let detail = format!("Send 1 to {ENTRIES_MAX} entries in a request.");
         return Err(invalid("entries", detail));

@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(250);
     responses((status = 200, description = "Done", body = Worked), ActProblems)
 )]
 pub(super) async fn work(at: OnTopic, JsonBody(call): JsonBody<Call>) -> Result<Response, Problem> {
-    at.check(Action::Work)?;
+    at.visitor.check(Action::Work, &at.names.topic)?;
     checked(&call)?;
     let arrived = at.app.api.clock.now();
     let handle = handle(&at).await?;
@@ -83,7 +83,7 @@ pub(super) async fn work(at: OnTopic, JsonBody(call): JsonBody<Call>) -> Result<
     responses((status = 200, description = "Done", body = Held), ActProblems)
 )]
 pub(super) async fn heartbeat(at: OnTopic, JsonBody(pulse): JsonBody<Pulse>) -> Result<Json<Held>, Problem> {
-    at.check(Action::Work)?;
+    at.visitor.check(Action::Work, &at.names.topic)?;
     wire::checked_pulse(&pulse)?;
     let handle = handle(&at).await?;
     let (queue, worker) = (at.app.api.queue()?, claim::worker(&at.visitor, &pulse.worker));

@@ -6,7 +6,7 @@
 use super::queue::tabs;
 use super::rows::{Row, table};
 use crate::console::on::{OnTopic, TopicNames};
-use crate::console::pages::layout::{csrf, delete_form, page};
+use crate::console::pages::layout::{DELETE, confirm_form, csrf, page};
 use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{Acted, SEGMENT, number, topic_path};
 use crate::console::rights::{Action, Typed, Visitor};
@@ -27,7 +27,6 @@ use web::{Form, Problem, Query, hex};
 const READ: usize = 2_000;
 /// How long a form waits for the end of its operation; then it leads to the operation's page.
 const WAIT: Duration = Duration::from_secs(2);
-const RATE_MAX: u32 = 10_000;
 
 #[derive(Deserialize)]
 pub(crate) struct Choice {
@@ -100,7 +99,7 @@ fn group_row(visitor: &Visitor, topic: &str, (group, count): (&str, usize), read
             }
             @if visitor.may(Action::Delete) {
                 @let summary = format!("Delete {} …", number(count as u64));
-                (delete_form((&summary, &delete), &fields(visitor, group, read, typed(&delete)), ("topic", topic), typed(&delete)))
+                (confirm_form((&summary, &delete), &fields(visitor, group, read, typed(&delete)), ("topic", topic), typed(&delete), DELETE))
             }
         }
     }
@@ -130,16 +129,13 @@ fn checked(limit: usize) -> Result<usize, Problem> {
 }
 
 pub(crate) async fn redrive(at: OnTopic, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
-    let rate = rate(choice.rate.trim())?;
-    choice.begin(&at, What::Redrive { rate }).await
-}
-
-fn rate(text: &str) -> Result<Option<u32>, Problem> {
-    match text.parse() {
-        Ok(rate) if (1..=RATE_MAX).contains(&rate) => Ok(Some(rate)),
-        Err(_) if text.is_empty() => Ok(None),
-        _ => Err(invalid("rate", format!("Use a whole number from 1 to {RATE_MAX}, or nothing. Nothing was changed."))),
-    }
+    let rate = match choice.rate.trim() {
+        "" => None,
+        text => {
+            Some(text.parse().map_err(|_| invalid("rate", "Use a whole number, or nothing. Nothing was changed."))?)
+        }
+    };
+    choice.begin(&at, What::redrive(rate)?).await
 }
 
 pub(crate) async fn delete(at: OnTopic, Form(choice): Form<Choice>) -> Result<Acted, Problem> {

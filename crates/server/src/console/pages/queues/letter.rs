@@ -1,7 +1,7 @@
 //! What an operator does with one dead letter, and with the body of a job: redrive, delete, edit.
 
 use crate::console::on::OnTopic;
-use crate::console::pages::layout::{csrf, delete_form};
+use crate::console::pages::layout::{DELETE, confirm_form, csrf};
 use crate::console::pages::{Acted, Confirmed, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::kind::invalid;
@@ -51,7 +51,7 @@ pub(crate) fn actions(visitor: &Visitor, path: &str, topic: &str) -> Markup {
             }
             @if visitor.may(Action::Delete) {
                 @let delete = format!("{path}/delete");
-                (delete_form(("Delete …", &delete), &csrf(visitor), ("topic", topic), visitor.typed(&delete)))
+                (confirm_form(("Delete …", &delete), &csrf(visitor), ("topic", topic), visitor.typed(&delete), DELETE))
             }
             a href={ (topic_path(topic)) "/dead" } { "All dead letters by error" }
         } }

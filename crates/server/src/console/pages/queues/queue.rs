@@ -58,7 +58,7 @@ pub(crate) fn tabs(path: &str, current: &str) -> Markup {
 pub(crate) async fn pause(at: OnTopic, Form(form): Form<Pause>) -> Result<Acted, Problem> {
     let topic = at.topic().await?;
     let now = topic.now_ms();
-    at.done(operations::pause(Of::Topic(&topic), form.end(now)?, now), "", &topic_path(&at.names.topic)).await
+    at.done(operations::pause(Of::Topic(&topic), form.end(now)?, now)?, "", &topic_path(&at.names.topic)).await
 }
 
 pub(crate) async fn resume(at: OnTopic) -> Result<Acted, Problem> {

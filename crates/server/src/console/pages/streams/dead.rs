@@ -2,7 +2,7 @@
 
 use super::{OnStream, StreamNames, key, value, why};
 use crate::console::app::App;
-use crate::console::pages::layout::{confirm_form, csrf, delete_form, page};
+use crate::console::pages::layout::{DELETE, confirm_form, csrf, page};
 use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{Acted, number, stream_path};
 use crate::console::rights::{Action, Visitor};
@@ -113,7 +113,7 @@ fn forms(visitor: &Visitor, path: &str, group: &str, q: &str, until: u64) -> Mar
             }
             @if visitor.may(Action::Delete) {
                 @let (summary, delete) = (format!("Delete {which} …"), format!("{path}/dead/delete"));
-                (delete_form((&summary, &delete), &hidden, ("group", group), visitor.typed(&delete)))
+                (confirm_form((&summary, &delete), &hidden, ("group", group), visitor.typed(&delete), DELETE))
             }
         } }
     }

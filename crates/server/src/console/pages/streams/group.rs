@@ -66,7 +66,7 @@ pub(super) fn forms(visitor: &Visitor, path: &str, state: &GroupState) -> Markup
 pub(crate) async fn pause(at: OnStream, Form(form): Form<Pause>) -> Result<Acted, Problem> {
     let (now, stream) = (at.app.store_now(), at.stream().await?);
     let of = Of::Group(&stream, &at.names.group);
-    at.done(operations::pause(of, form.end(now)?, now), "", &stream_path(&at.names.stream)).await
+    at.done(operations::pause(of, form.end(now)?, now)?, "", &stream_path(&at.names.stream)).await
 }
 
 pub(crate) async fn resume(at: OnStream) -> Result<Acted, Problem> {

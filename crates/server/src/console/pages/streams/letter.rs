@@ -1,7 +1,7 @@
 //! `/streams/{stream}/groups/{group}/dead/{id}`: one dead letter with its value and its errors; replay or delete it.
 
 use super::{OnStream, key, value};
-use crate::console::pages::layout::{csrf, delete_form, page};
+use crate::console::pages::layout::{DELETE, confirm_form, csrf, page};
 use crate::console::pages::{Acted, Confirmed};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
@@ -42,7 +42,7 @@ pub(crate) async fn show(at: OnStream) -> Result<Markup, Problem> {
             }
             @if visitor.may(Action::Delete) {
                 @let delete = format!("{path}/dead/{id}/delete");
-                (delete_form(("Delete …", &delete), &csrf(&visitor), ("group", &names.group), visitor.typed(&delete)))
+                (confirm_form(("Delete …", &delete), &csrf(&visitor), ("group", &names.group), visitor.typed(&delete), DELETE))
             }
         } }
     };
