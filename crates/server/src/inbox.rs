@@ -4,11 +4,13 @@
 
 use crate::connect::OnDatabase;
 use crate::database::on;
-use crate::output::{Output, foreign, table_or, truncated};
+use crate::operations::release::Parked;
+use crate::outbox::change::decide;
+use crate::output::{Output, table_or, truncated};
 use crate::time;
 use anyhow::{Context, Result, bail};
 use evenkeel::Keel;
-use evenkeel::sql::{Database, Inbox, Parked, ParkedMessageDecision};
+use evenkeel::sql::{Database, Inbox, Parked as ParkedMessage};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -51,24 +53,18 @@ struct ReleaseArguments {
     /// Never run the message; use this if it was processed, or is obsolete
     #[arg(long)]
     skip: bool,
+    /// Confirm --skip by repeating the group
+    #[arg(long, value_name = "GROUP")]
+    confirm: Option<String>,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
     let Arguments { on, command } = arguments;
-    on.run(async |database, output| {
-        if matches!(command, Command::Release(_)) {
-            database.check_schema().await?;
-        }
-        on!(database, pool => operate(&Keel::memory().inbox(pool), &command, output).await)
+    on.run(async |database, output| match command {
+        Command::Ls { limit } => on!(database, pool => ls(&Keel::memory().inbox(pool), limit, output).await),
+        Command::Release(arguments) => release(database, &arguments, output).await,
     })
     .await
-}
-
-async fn operate<DB: Database>(inbox: &Inbox<DB>, command: &Command, output: Output) -> Result<bool> {
-    match command {
-        Command::Ls { limit } => ls(inbox, *limit, output).await,
-        Command::Release(arguments) => release(inbox, arguments, output).await,
-    }
 }
 
 async fn ls<DB: Database>(inbox: &Inbox<DB>, limit: u32, output: Output) -> Result<bool> {
@@ -88,27 +84,16 @@ async fn ls<DB: Database>(inbox: &Inbox<DB>, limit: u32, output: Output) -> Resu
     Ok(parked.is_empty())
 }
 
-async fn release<DB: Database>(inbox: &Inbox<DB>, arguments: &ReleaseArguments, output: Output) -> Result<bool> {
-    let how = match (arguments.run, arguments.skip) {
-        (true, _) => ParkedMessageDecision::Run,
-        (_, true) => ParkedMessageDecision::Skip,
-        _ => bail!("add --run to run the message at its next delivery, or --skip to never run it"),
-    };
-    let released = inbox.release(&arguments.group, &bytes(&arguments.message)?[..], how).await?;
-    let answer = match (released, how) {
-        (false, _) => "not parked",
-        (true, ParkedMessageDecision::Run) => "released: runs at its next delivery",
-        (true, ParkedMessageDecision::Skip) => "skipped",
-    };
-    let what = format!("{} {}", arguments.group, arguments.message);
-    output.print(
-        &json!({ "what": what, "released": released, "answer": answer }),
-        &format!("{}: {answer}\n", foreign(&what)),
-    )?;
-    Ok(released)
+async fn release(database: &crate::database::Database, arguments: &ReleaseArguments, output: Output) -> Result<bool> {
+    if !arguments.run && !arguments.skip {
+        bail!("add --run to run the message at its next delivery, or --skip to never run it");
+    }
+    let (id, what) = (bytes(&arguments.message)?, format!("{} {}", arguments.group, arguments.message));
+    let parked = Parked::Message { group: &arguments.group, id: &id };
+    decide(database, (parked, &what), arguments.skip, arguments.confirm.as_deref(), output).await
 }
 
-fn as_json(parked: &Parked) -> Value {
+fn as_json(parked: &ParkedMessage) -> Value {
     json!({ "group": parked.group, "message": name(&parked.message), "parked_ms": parked.parked_at.0, "met": parked.met })
 }
 

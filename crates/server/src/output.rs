@@ -1,7 +1,8 @@
 //! Output as tables or as JSON. Names, bodies and errors come from other programs: what is written here neither controls the terminal nor
 //! looks like a further line.
 
-use anyhow::Result;
+use crate::operations::{Answers, Done, Failure, Operation};
+use anyhow::{Result, bail};
 use serde_json::Value;
 use std::fmt::Arguments;
 use std::io::{IsTerminal, Write, stderr, stdout};
@@ -37,9 +38,30 @@ impl Output {
         Ok(answers.iter().all(|(_, yes, _)| *yes))
     }
 
+    /// Prints one line for each thing on which an operation was done. Returns whether it was done to each.
+    ///
+    /// # Errors
+    /// One was not done for another reason than its state.
+    pub(crate) fn answers(self, names: &[impl ToString], answers: Answers) -> Result<bool> {
+        let line = |answer| match answer {
+            Ok(Done { line, .. }) => Ok((true, line)),
+            Err(Failure::Refused(_, line)) => Ok((false, line)),
+            Err(failure) => Err(failure.into()),
+        };
+        self.report(names, answers.0.into_iter().map(line).collect::<Result<Vec<_>>>()?.into_iter())
+    }
+
     /// Whether the output is a terminal, on which a table can be redrawn.
     pub(crate) fn is_live(self) -> bool {
         !self.json && stdout().is_terminal()
+    }
+}
+
+/// Refuses an operation that was not confirmed; `effect` says what it would do.
+pub(crate) fn confirm<T>(operation: &Operation<'_, T>, typed: Option<&str>, effect: &str) -> Result<()> {
+    match operation.confirmation {
+        Some((_, name)) if !operation.is_confirmed(typed) => bail!("{effect}; to do it, add --confirm {name}"),
+        _ => Ok(()),
     }
 }
 

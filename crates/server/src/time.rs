@@ -1,7 +1,6 @@
 //! Parsing and formatting of times and time spans.
 
 use evenkeel::queue::When;
-use evenkeel_protocol::stream::steps::SPAN_MS_MAX;
 use jiff::Timestamp;
 
 /// Formats as `2026-11-21T18:00:00.000Z`, or as the number if it is out of range.
@@ -62,25 +61,6 @@ pub(crate) fn read_time(text: &str) -> Result<u64, String> {
     u64::try_from(ms).map_err(|_| "the time is too far in the future; is it in milliseconds?".to_owned())
 }
 
-/// The end of a pause of this span, the value of `--for`; `None`: until resumed.
-///
-/// # Errors
-/// The end is not one of [`is_pause_end`].
-pub(crate) fn pause_end(span: Option<u64>, now: u64) -> anyhow::Result<Option<u64>> {
-    let end = span.map(|span| now.saturating_add(span));
-    anyhow::ensure!(
-        end.is_none_or(|end| is_pause_end(end, now)),
-        "--for must be between 1ms and a hundred years; omit it to pause until `resume`"
-    );
-    Ok(end)
-}
-
-/// Whether a pause may end at this time: from 1 ms to a hundred years from now. An earlier end would end the pause at once; a later one is a
-/// mistake, such as of the unit.
-pub(crate) fn is_pause_end(end: u64, now: u64) -> bool {
-    (1..=SPAN_MS_MAX).contains(&end.saturating_sub(now))
-}
-
 /// The due time from the options `--at` and `--in`.
 pub(crate) fn when(at: Option<u64>, after: Option<u64>) -> Option<When> {
     at.map(When::At).or(after.map(When::In))
@@ -100,18 +80,6 @@ mod tests {
     }
 
     // shows: hazard T12
-    #[test]
-    fn pause_ends_within_a_hundred_years() {
-        const NOW: u64 = 1_700_000_000_000;
-        for (span, is_accepted) in
-            [(0, false), (1, true), (SPAN_MS_MAX, true), (SPAN_MS_MAX + 1, false), (u64::MAX, false)]
-        {
-            assert_eq!(pause_end(Some(span), NOW).is_ok(), is_accepted, "{span}");
-        }
-        assert_eq!(pause_end(None, NOW).ok(), Some(None));
-        assert!(!is_pause_end(NOW - 1, NOW) && !is_pause_end(NOW * 1_000, NOW));
-    }
-
     #[test]
     fn times_parse_and_format() {
         assert_eq!(read_time("2026-11-21T18:00:00Z"), read_time("2026-11-21T19:00:00+01:00"));

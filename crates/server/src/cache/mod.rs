@@ -6,12 +6,12 @@
 pub(crate) mod entry;
 
 use crate::connect::OnRedis;
+use crate::operations;
 use crate::output::{Output, foreign, table};
 use crate::time;
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use evenkeel::Keel;
 use evenkeel::cache::admin::{Mode, Outdated};
-use evenkeel::cache::{CacheError, Invalidated};
 use serde_json::json;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -81,16 +81,10 @@ async fn invalidate(keel: &Keel, arguments: &InvalidateArguments, output: Output
     let mode = if arguments.purge { Mode::Purge } else { Mode::Expire { retain_ms: arguments.retain.unwrap_or(0) } };
     let lag_max = Duration::from_millis(arguments.lag.unwrap_or(0));
     let outdated = Outdated { version: arguments.version, mode, lag_max };
-    let done = keel.cache_admin(cache)?.invalidate(key, outdated).await.map_err(repeat)?;
+    let admin = keel.cache_admin(cache)?;
+    let done = operations::invalidate(&admin, (cache, key), outdated).run.await?;
     let word = if arguments.purge { "purged" } else { "invalidated" };
-    let is_stored = done != Invalidated::NoEntry;
-    let note = if is_stored { "" } else { " (there was no entry; check the names of the cache and of the key)" };
-    let value = json!({ "cache": cache, "key": key, "result": word, "was_stored": is_stored });
-    output.print(&value, &format!("{}: {word}{note}\n", foreign(&format!("{cache} {key}"))))?;
+    let value = json!({ "cache": cache, "key": key, "result": word, "was_stored": done.result == "invalidated" });
+    output.print(&value, &format!("{}: {}\n", foreign(&format!("{cache} {key}")), done.line))?;
     Ok(true)
-}
-
-/// Says what to do after an error that leaves the outcome open.
-fn repeat(error: CacheError) -> anyhow::Error {
-    if error.is_retryable() { anyhow!("{error}; run the same command again") } else { error.into() }
 }

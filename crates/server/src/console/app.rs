@@ -2,18 +2,18 @@
 
 use super::api::Api;
 use super::collector::Collector;
-use super::kind::outcome;
-use super::operations::Operations;
 use super::rights::Visitor;
+use super::running::Operations;
 use super::security::Security;
 use super::security::audit::{Audit, Deed};
 use super::source::Source;
+use crate::kind::{NO_AUDIT, NOT_CONFIRMED, outcome};
+use crate::operations::Operation;
 use axum::Router;
 use axum::extract::FromRef;
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde::Serialize;
-use serde_json::{Value, json};
-use std::future::Future;
+use serde_json::json;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 use web::Problem;
@@ -40,22 +40,19 @@ impl App {
         self.source.keel.link().map_or_else(|| self.collector.now(), evenkeel::link::Link::server_now_ms)
     }
 
-    /// Does something, written to the audit log before and after it. `act` returns what it did.
-    pub(crate) async fn act<R: Serialize>(
+    /// Does an operation, if the visitor may do it and has typed what it needs. It is in the audit log.
+    pub(crate) async fn perform<R: Serialize>(
         &self,
         visitor: &Visitor,
-        action: &'static str,
-        target: Value,
-        act: impl Future<Output = Result<R, Problem>>,
+        operation: Operation<'_, R>,
+        typed: &str,
     ) -> Result<R, Problem> {
+        let Operation { action: (_, action), target, run, .. } = self.permit(visitor, operation, typed)?;
         let deed = Deed { source: self.source.name(), action, target };
         let begun = self.audit.begin(visitor, &deed).map_err(|error| {
-            Problem::new(
-                super::kind::NO_AUDIT,
-                format!("The audit log could not be written: {error:#}. Nothing was changed."),
-            )
+            Problem::new(NO_AUDIT, format!("The audit log could not be written: {error:#}. Nothing was changed."))
         })?;
-        let done = act.await;
+        let done = run.await.map_err(Problem::from);
         match &done {
             Ok(answer) => begun.end("done", &json!({ "answer": answer })),
             Err(problem) => {
@@ -68,6 +65,23 @@ impl App {
             }
         }
         done
+    }
+
+    /// Refuses an operation that the visitor may not do, or without what is to be typed.
+    pub(crate) fn permit<'a, R>(
+        &self,
+        visitor: &Visitor,
+        operation: Operation<'a, R>,
+        typed: &str,
+    ) -> Result<Operation<'a, R>, Problem> {
+        visitor.check(operation.action.0, operation.on)?;
+        match operation.confirmation {
+            Some((what, name)) if !operation.is_confirmed(Some(typed)) => {
+                let detail = format!("To confirm, type {what}: {name}. Nothing was changed.");
+                Err(Problem::of_field(NOT_CONFIRMED, "confirm", detail))
+            }
+            _ => Ok(operation),
+        }
     }
 }
 

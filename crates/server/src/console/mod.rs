@@ -6,19 +6,18 @@
 //! * `config.rs` — its configuration file.
 //! * `source/` — the Redis and the database that it shows. `collector/` reads their figures for all pages together.
 //! * `on.rs` — what the handlers of a route have in common.
-//! * `operations.rs` — redrives and deletions of groups of dead letters, which run on after their form was answered.
+//! * `running.rs` — redrives and deletions of groups of dead letters, which run on after their form was answered.
 //! * `pages/` — the pages and their forms. `api/` — the JSON API.
 
 mod api;
 mod app;
 mod collector;
 mod config;
-mod kind;
 mod on;
-mod operations;
 mod pages;
 mod rights;
 mod route;
+mod running;
 mod security;
 mod serving;
 pub(crate) mod source;

@@ -9,10 +9,12 @@ mod entry;
 pub(crate) use entry::token_of_hex;
 
 use crate::connect::OnRedis;
+use crate::operations::Failure;
+use crate::operations::lock::break_lock;
 use crate::output::{Output, foreign, table_or};
 use anyhow::{Result, bail};
 use entry::{Entry, HEADINGS, Kind, holders, read_owner};
-use evenkeel::lock::{Fence, LockName};
+use evenkeel::lock::LockName;
 use evenkeel::{Keel, Token};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -49,7 +51,7 @@ struct ReleaseArguments {
     /// Kind of the lock
     #[arg(long, value_enum, default_value_t = Kind::Lock)]
     kind: Kind,
-    /// Only if the holder has this fencing token (printed by `show`); for an exclusive lock
+    /// The fencing token of the holder (printed by `show`): no later one loses the lock; for an exclusive lock
     #[arg(long)]
     fence: Option<u64>,
     /// Only this holder (32 digits, printed by `show`); for a read/write lock or a semaphore
@@ -140,23 +142,31 @@ async fn release(keel: &Keel, arguments: &ReleaseArguments, output: Output) -> R
 
 async fn release_lock(keel: &Keel, arguments: &ReleaseArguments, output: Output) -> Result<bool> {
     let (name, shown) = (&arguments.name, foreign(&arguments.name));
-    match keel.lock(name).break_lock(arguments.fence.map(Fence)).await? {
-        None => {
-            let text = match arguments.fence {
-                Some(fence) => format!("{shown} is not held with fencing token {fence}; nothing was changed\n"),
-                None => format!("{shown} is free; nothing was changed\n"),
-            };
-            output.print(&json!({ "name": name, "released": false }), &text)?;
-            Ok(false)
+    let Some(fence) = arguments.fence else {
+        let Some(holder) = keel.lock(name).inspect().await? else {
+            output.print(
+                &json!({ "name": name, "released": false }),
+                &format!("{shown} is free; nothing was changed\n"),
+            )?;
+            return Ok(false);
+        };
+        let fence = holder.fence;
+        bail!(
+            "{shown} is held with fencing token {fence}; to take it from this holder and no later one, add --fence {fence}"
+        );
+    };
+    // Its name is an argument.
+    let (value, text) = match break_lock(keel, name, fence).run.await {
+        Ok(broken) => {
+            audit::line(name, &broken.0, &arguments.reason);
+            let text = broken.text();
+            (json!({ "name": name, "released": true, "from": Entry::Lock(broken.0).json(name) }), text)
         }
-        Some(holder) => {
-            audit::line(name, &holder, &arguments.reason);
-            let text = format!("{shown} was broken (fencing token {})\n", holder.fence);
-            let from = Entry::Lock(holder).json(name);
-            output.print(&json!({ "name": name, "released": true, "from": from }), &text)?;
-            Ok(true)
-        }
-    }
+        Err(Failure::Refused(_, line)) => (json!({ "name": name, "released": false }), line),
+        Err(failure) => return Err(failure.into()),
+    };
+    output.print(&value, &format!("{shown} {text}\n"))?;
+    Ok(value["released"] == true)
 }
 
 async fn release_permits(keel: &Keel, arguments: &ReleaseArguments, output: Output) -> Result<bool> {

@@ -1,9 +1,11 @@
 //! `release`, `retry`, `purge`.
 
-use crate::output::{Output, foreign};
+use crate::operations::release::Parked;
+use crate::operations::{self, Failure};
+use crate::output::{Output, confirm, foreign};
 use crate::time;
 use anyhow::{Result, bail};
-use evenkeel::sql::relay::operate::{Outbox, ParkedDecision};
+use evenkeel::sql::relay::operate::Outbox;
 use evenkeel::sql::{Database, WorkId};
 use serde_json::json;
 use std::time::Duration;
@@ -25,6 +27,9 @@ pub(super) struct ReleaseArguments {
     /// Give up permanently: all effects of the unit of work, or the message of the key that failed
     #[arg(long)]
     skip: bool,
+    /// Confirm --skip by the topic of the key, or the first eight digits of the id
+    #[arg(long, value_name = "NAME")]
+    confirm: Option<String>,
 }
 
 #[derive(clap::Args)]
@@ -44,30 +49,40 @@ fn read_age(text: &str) -> Result<u64, String> {
     if age < AGE_MS_MIN { Err("use 10m or more: younger rows are still needed".to_owned()) } else { Ok(age) }
 }
 
-pub(super) async fn release<DB: Database>(
-    outbox: &Outbox<DB>,
+pub(super) async fn release(
+    database: &crate::database::Database,
     arguments: &ReleaseArguments,
     output: Output,
 ) -> Result<bool> {
-    let how = match (arguments.resend, arguments.skip) {
-        (true, _) => ParkedDecision::Resend,
-        (_, true) => ParkedDecision::Skip,
-        _ => bail!("add --resend to try again, or --skip to give up for good"),
-    };
-    let (what, released) = match (&arguments.work, &arguments.topic, &arguments.key) {
-        (Some(work), ..) => (work.to_string(), outbox.release(*work, how).await?),
-        (None, Some(topic), Some(key)) => (format!("{topic} {key}"), outbox.release_key(topic, key, how).await?),
+    if !arguments.resend && !arguments.skip {
+        bail!("add --resend to try again, or --skip to give up for good");
+    }
+    let work = arguments.work.map(|work| (work, work.to_string()));
+    let (parked, what) = match (&work, &arguments.topic, &arguments.key) {
+        (Some((work, text)), ..) => (Parked::Work(*work, text), text.clone()),
+        (None, Some(topic), Some(key)) => (Parked::Key { topic, key }, format!("{topic} {key}")),
         _ => bail!("add the id of a unit of work, or --topic TOPIC --key KEY"),
     };
-    let answer = match (released, how) {
-        (false, _) => "not parked",
-        (true, ParkedDecision::Resend) => "due now",
-        (true, ParkedDecision::Skip) => "skipped",
+    decide(database, (parked, &what), arguments.skip, arguments.confirm.as_deref(), output).await
+}
+
+/// Releases something that is parked, or gives it up.
+pub(crate) async fn decide(
+    database: &crate::database::Database,
+    (parked, what): (Parked<'_>, &str),
+    gives_up: bool,
+    typed: Option<&str>,
+    output: Output,
+) -> Result<bool> {
+    let decision = operations::release::release(database, parked, gives_up);
+    confirm(&decision, typed, &format!("this gives up {what} for good"))?;
+    let (released, answer) = match decision.run.await {
+        Ok(done) => (true, done.line),
+        Err(Failure::Refused(_, line)) => (false, line),
+        Err(failure) => return Err(failure.into()),
     };
-    output.print(
-        &json!({ "what": what, "released": released, "answer": answer }),
-        &format!("{}: {answer}\n", foreign(&what)),
-    )?;
+    let value = json!({ "what": what, "released": released, "answer": answer });
+    output.print(&value, &format!("{}: {answer}\n", foreign(what)))?;
     Ok(released)
 }
 

@@ -5,7 +5,7 @@
 //!
 //! Exit codes: 0 yes; 1 no (something is parked, or the entry to release was not parked); 2 error.
 
-mod change;
+pub(crate) mod change;
 mod list;
 
 use crate::connect::OnDatabase;
@@ -13,7 +13,6 @@ use crate::database::{Database, on};
 use crate::listing::Listing;
 use crate::output::Output;
 use anyhow::Result;
-use evenkeel::sql;
 use evenkeel::sql::relay::operate::Outbox;
 use std::process::ExitCode;
 
@@ -50,22 +49,7 @@ enum ParkCommand {
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
     let Arguments { on, command } = arguments;
-    on.run(async |database, output| {
-        if command.writes() {
-            database.check_schema().await?;
-        }
-        on!(database, pool => operate(&Outbox::new(pool), command, output).await)
-    })
-    .await
-}
-
-impl Command {
-    fn writes(&self) -> bool {
-        match self {
-            Self::Ls(_) | Self::Stats | Self::Park(_) => false,
-            Self::Release(_) | Self::Retry | Self::Purge(_) => true,
-        }
-    }
+    on.run(async |database, output| operate(database, command, output).await).await
 }
 
 /// The statistics, as a table.
@@ -73,13 +57,18 @@ pub(crate) async fn listing(database: &Database) -> Result<Listing> {
     on!(database, pool => list::listing(&Outbox::new(pool)).await)
 }
 
-async fn operate<DB: sql::Database>(outbox: &Outbox<DB>, command: Command, output: Output) -> Result<bool> {
+async fn operate(database: &Database, command: Command, output: Output) -> Result<bool> {
+    if matches!(command, Command::Retry | Command::Purge(_)) {
+        database.check_schema().await?;
+    }
     match command {
-        Command::Ls(page) => list::ls(outbox, &page, output).await,
-        Command::Stats => list::stats(outbox, output).await,
-        Command::Park(ParkCommand::Ls(page)) => list::parked(outbox, &page, output).await,
-        Command::Release(arguments) => change::release(outbox, &arguments, output).await,
-        Command::Retry => change::retry(outbox, output).await,
-        Command::Purge(arguments) => change::purge(outbox, &arguments, output).await,
+        Command::Ls(page) => on!(database, pool => list::ls(&Outbox::new(pool), &page, output).await),
+        Command::Stats => on!(database, pool => list::stats(&Outbox::new(pool), output).await),
+        Command::Park(ParkCommand::Ls(page)) => {
+            on!(database, pool => list::parked(&Outbox::new(pool), &page, output).await)
+        }
+        Command::Release(arguments) => change::release(database, &arguments, output).await,
+        Command::Retry => on!(database, pool => change::retry(&Outbox::new(pool), output).await),
+        Command::Purge(arguments) => on!(database, pool => change::purge(&Outbox::new(pool), &arguments, output).await),
     }
 }

@@ -2,11 +2,13 @@
 
 use super::Servers;
 use super::jobs::JobArguments;
+use crate::operations::{self, Answers, Done, Of, Operation};
 use crate::output::Output;
 use crate::time;
 use anyhow::{Result, bail};
-use evenkeel::queue::{Reschedule, Rescheduled, Revoked};
-use serde_json::json;
+use evenkeel::queue::topic::Topic;
+use evenkeel::queue::{JobId, Reschedule};
+use serde_json::{Value, json};
 
 #[derive(clap::Args)]
 pub(super) struct Ids {
@@ -47,30 +49,16 @@ pub(super) struct RescheduleArguments {
     body: Option<String>,
 }
 
-pub(super) async fn revoke(servers: &Servers<'_>, arguments: &Ids, output: Output) -> Result<bool> {
-    let topic = super::topic(servers, &arguments.topic).await?;
-    let ids = super::job_ids(&topic, &arguments.ids).await?;
-    let answers = topic.revoke(&ids).await?;
-    let result = |answer: &Revoked| match answer {
-        Revoked::Revoked => (true, "revoked".to_owned()),
-        Revoked::RevokedAfterLeaseExpiry => {
-            (true, "revoked; a worker whose lease has expired may have started it".to_owned())
-        }
-        Revoked::Running => (false, "not revoked: the job is running".to_owned()),
-        Revoked::Dead => (false, "not revoked: the job is a dead letter".to_owned()),
-        Revoked::Ended(end) => (false, format!("not revoked: the job has ended ({end:?})")),
-        Revoked::Unknown => {
-            (false, "not revoked: no such job (a job whose sender chose no id leaves no completion record)".to_owned())
-        }
-    };
-    output.report(&arguments.ids, answers.iter().map(result))
-}
-
-pub(super) async fn run_now(servers: &Servers<'_>, arguments: &Ids, output: Output) -> Result<bool> {
-    let topic = super::topic(servers, &arguments.topic).await?;
-    let ids = super::job_ids(&topic, &arguments.ids).await?;
-    let answers = topic.run_now(&ids).await?;
-    output.report(&arguments.ids, answers.iter().map(|answer| moved(*answer, "due now")))
+/// Does an operation to each of some jobs.
+pub(super) async fn each(
+    servers: &Servers<'_>,
+    Ids { topic, ids: names }: &Ids,
+    operation: impl for<'a> Fn(&'a Topic, &'a [JobId]) -> Operation<'a, Answers>,
+    output: Output,
+) -> Result<bool> {
+    let topic = super::topic(servers, topic).await?;
+    let ids = super::job_ids(&topic, names).await?;
+    output.answers(names, operation(&topic, &ids).run.await?)
 }
 
 pub(super) async fn reschedule(servers: &Servers<'_>, arguments: RescheduleArguments, output: Output) -> Result<bool> {
@@ -83,43 +71,34 @@ pub(super) async fn reschedule(servers: &Servers<'_>, arguments: RescheduleArgum
     let id = super::job_id(&topic, &arguments.job.id).await?;
     let change = Reschedule { id, when, body, codec: Some(topic.codec()) };
     let answer = topic.change(change).await?;
-    output.report(&[arguments.job.id], [moved(answer, "changed")].into_iter())
+    output.answers(&[arguments.job.id], Answers(vec![operations::rescheduled(answer)]))
 }
 
 pub(super) async fn pause(servers: &Servers<'_>, arguments: &PauseArguments, output: Output) -> Result<bool> {
     let topic = super::topic(servers, &arguments.topic).await?;
-    let until = time::pause_end(arguments.span, topic.now_ms())?;
-    topic.pause(until).await?;
-    let text = match until {
-        Some(until) => format!("{}: paused until {}\n", topic.name(), time::text(until)),
-        None => format!("{}: paused until resumed\n", topic.name()),
-    };
-    output.print(&json!({ "topic": topic.name(), "paused": true, "until_ms": until }), &text)?;
-    Ok(true)
+    let now = topic.now_ms();
+    pause_of(Of::Topic(&topic), arguments.span, now, output).await
+}
+
+/// Pauses a topic or a group.
+pub(crate) async fn pause_of(of: Of<'_>, span: Option<u64>, now: u64, output: Output) -> Result<bool> {
+    let until = span.map(|span| now.saturating_add(span));
+    let done = operations::pause(of, until, now)?.run.await?;
+    print(of, &done, &json!({ "paused": true, "until_ms": until }), output)
 }
 
 pub(super) async fn resume(servers: &Servers<'_>, arguments: &TopicArgument, output: Output) -> Result<bool> {
-    let topic = super::topic(servers, &arguments.topic).await?;
-    topic.resume().await?;
-    output.print(&json!({ "topic": topic.name(), "paused": false }), &format!("{}: resumed\n", topic.name()))?;
-    Ok(true)
+    resume_of(Of::Topic(&super::topic(servers, &arguments.topic).await?), output).await
 }
 
-/// Whether a waiting job was changed, and what happened.
-pub(super) fn moved(answer: Rescheduled, yes: &str) -> (bool, String) {
-    match answer {
-        Rescheduled::Changed => (true, yes.to_owned()),
-        Rescheduled::ChangedAfterLeaseExpiry => {
-            (true, format!("{yes}; a worker whose lease has expired may have started it"))
-        }
-        Rescheduled::Full => {
-            (false, "not changed: with this body the topic would be above its limit of bytes".to_owned())
-        }
-        Rescheduled::Running => (false, "not changed: the job is running".to_owned()),
-        Rescheduled::Dead => {
-            (false, "not changed: the job is a dead letter (see `dead redrive` and `amend`)".to_owned())
-        }
-        Rescheduled::Ended(end) => (false, format!("not changed: the job has ended ({end:?})")),
-        Rescheduled::Unknown => (false, "not changed: no such job, or its completion record has expired".to_owned()),
-    }
+/// Resumes a topic or a group.
+pub(crate) async fn resume_of(of: Of<'_>, output: Output) -> Result<bool> {
+    print(of, &operations::resume(of).run.await?, &json!({ "paused": false }), output)
+}
+
+fn print(of: Of<'_>, done: &Done, state: &Value, output: Output) -> Result<bool> {
+    let mut value = of.target();
+    value.as_object_mut().into_iter().for_each(|value| value.extend(state.as_object().cloned().unwrap_or_default()));
+    output.print(&value, &format!("{}: {}\n", of.line(), done.line))?;
+    Ok(true)
 }

@@ -1,11 +1,10 @@
 //! `create`: registers a topic, for teams whose programs use the API.
 
 use super::Servers;
+use crate::operations::create;
 use crate::output::Output;
 use anyhow::Result;
-use evenkeel::Keel;
-use evenkeel::queue::{QueueError, Retries};
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -22,30 +21,8 @@ pub(super) struct Arguments {
 /// Exit code 1 if the topic exists.
 pub(super) async fn run(servers: &Servers<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
     let Arguments { topic, shards, retries } = arguments;
-    let is_new = create(&servers.keel, topic, *shards, *retries).await?;
-    let text = if is_new { "created" } else { "exists; nothing was changed" };
-    output.print(&json!({ "topic": topic, "created": is_new }), &format!("{topic}: {text}\n"))?;
+    let done = create::topic(&servers.keel, topic, *shards, *retries).run.await?;
+    let is_new = done.result == "created";
+    output.print(&json!({ "topic": topic, "created": is_new }), &format!("{topic}: {}\n", done.line))?;
     Ok(is_new)
-}
-
-/// Registers a topic whose bodies are JSON. Returns whether it is new: one that exists keeps its settings.
-pub(crate) async fn create(
-    keel: &Keel,
-    name: &str,
-    shards: Option<u16>,
-    retries: Option<u16>,
-) -> Result<bool, QueueError> {
-    match keel.topic(name).await {
-        Ok(_) => return Ok(false),
-        Err(QueueError::UnknownTopic { .. }) => {}
-        Err(error) => return Err(error),
-    }
-    let mut queue = keel.queue::<Value>(name);
-    if let Some(shards) = shards {
-        queue = queue.shards(shards);
-    }
-    if let Some(retries) = retries {
-        queue = queue.retries(Retries::Limited(retries));
-    }
-    queue.open().await.map(|_| true)
 }

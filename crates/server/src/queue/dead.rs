@@ -2,11 +2,14 @@
 
 mod redrive;
 
+use super::change::TopicArgument;
 use super::jobs::{self, PageArguments};
 use super::letters::{self, Naming};
 use super::{ITEMS_MAX, Servers};
-use crate::output::{Output, table_or};
-use anyhow::{Result, bail};
+use crate::operations;
+use crate::output::{Output, confirm, table_or};
+use anyhow::Result;
+use evenkeel::queue::JobId;
 use evenkeel::queue::topic::{JobState, Topic};
 use redrive::RedriveArguments;
 use serde_json::{Value, json};
@@ -16,7 +19,7 @@ pub(super) enum Command {
     /// List dead letters, page by page
     Ls(ListArguments),
     /// Count the newest dead letters by error; numbers and ids in errors do not count as differences
-    Groups(GroupsArguments),
+    Groups(TopicArgument),
     /// Redrive dead letters: make them ready again, with the full number of attempts
     Redrive(RedriveArguments),
     /// Delete dead letters
@@ -35,22 +38,16 @@ pub(super) struct ListArguments {
 }
 
 #[derive(clap::Args)]
-pub(super) struct GroupsArguments {
-    /// Topic
-    topic: String,
-}
-
-#[derive(clap::Args)]
 pub(super) struct RemoveArguments {
     /// Topic
     topic: String,
     /// Job ids: 32 hexadecimal digits each, or the ids that their senders chose
     #[arg(value_name = "ID", required_unless_present_any = ["all", "error"])]
     ids: Vec<String>,
-    /// Delete all dead letters of the topic; requires --confirm
+    /// Delete all dead letters of the topic
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// Delete all dead letters whose last error contains this text; requires --confirm
+    /// Delete all dead letters whose last error contains this text
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["ids", "all"])]
     error: Option<String>,
     /// Confirm by repeating the name of the topic
@@ -90,45 +87,38 @@ async fn groups(servers: &Servers<'_>, topic: &str, output: Output) -> Result<bo
 
 async fn remove(servers: &Servers<'_>, arguments: &RemoveArguments, output: Output) -> Result<bool> {
     let topic = super::topic(servers, &arguments.topic).await?;
+    let (name, typed) = (topic.name(), arguments.confirm.as_deref());
     if arguments.all {
-        let Some(again) = &arguments.confirm else {
-            bail!("this deletes every dead letter of {0} for good; to delete, add --all --confirm {0}", topic.name());
-        };
-        let deleted = topic.purge(JobState::Dead, again).await?;
-        output.print(
-            &json!({ "topic": topic.name(), "deleted": deleted }),
-            &format!("{deleted} dead letters deleted\n"),
-        )?;
+        let purge = operations::dead::purge(&topic);
+        confirm(&purge, typed, &format!("this deletes every dead letter of {name} for good"))?;
+        let deleted = purge.run.await?;
+        output.print(&json!({ "topic": name, "deleted": deleted }), &format!("{deleted} dead letters deleted\n"))?;
         return Ok(true);
     }
-    if let Some(error) = &arguments.error {
-        return remove_with(&topic, error, arguments.confirm.as_deref(), output).await;
+    let ids = match &arguments.error {
+        Some(error) => with_error(&topic, error).await?,
+        None => super::job_ids(&topic, &arguments.ids).await?,
+    };
+    let delete = operations::dead::delete(&topic, &ids);
+    confirm(&delete, typed, &format!("this deletes {} dead letters of {name} for good", ids.len()))?;
+    let deleted = delete.run.await?;
+    if arguments.error.is_none() {
+        return output.answers(&arguments.ids, deleted);
     }
-    let ids = super::job_ids(&topic, &arguments.ids).await?;
-    let answers = topic.delete_dead(&ids).await?;
-    let result = |deleted: &bool| (*deleted, if *deleted { "deleted" } else { "not a dead letter" }.to_owned());
-    output.report(&arguments.ids, answers.iter().map(result))
+    let deleted = deleted.done();
+    output.print(&json!({ "topic": name, "deleted": deleted }), &format!("{deleted} dead letters deleted\n"))?;
+    Ok(true)
 }
 
-/// Deletes the dead letters with this text in their error: all are found before the first is deleted, so none that dies meanwhile is.
-async fn remove_with(topic: &Topic, error: &str, confirm: Option<&str>, output: Output) -> Result<bool> {
+/// The dead letters with this text in their error: all are found before the first is deleted, so none that dies meanwhile is.
+async fn with_error(topic: &Topic, error: &str) -> Result<Vec<JobId>> {
     let (mut ids, mut after) = (Vec::new(), None);
     loop {
         let page = letters::with_error(topic, error, after, ITEMS_MAX).await?;
         ids.extend(page.jobs.iter().map(|seen| seen.id));
         after = page.next;
         if after.is_none() {
-            break;
+            return Ok(ids);
         }
     }
-    if confirm != Some(topic.name()) {
-        bail!("this deletes {} dead letters of {1} for good; to delete, add --confirm {1}", ids.len(), topic.name());
-    }
-    let mut deleted = 0;
-    for some in ids.chunks(ITEMS_MAX) {
-        deleted += topic.delete_dead(some).await?.into_iter().filter(|was_dead| *was_dead).count();
-    }
-    output
-        .print(&json!({ "topic": topic.name(), "deleted": deleted }), &format!("{deleted} dead letters deleted\n"))?;
-    Ok(true)
 }

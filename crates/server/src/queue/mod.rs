@@ -5,8 +5,8 @@
 
 mod add;
 mod amend;
-mod change;
-pub(crate) mod create;
+pub(crate) mod change;
+mod create;
 mod dead;
 mod grow;
 pub(crate) mod jobs;
@@ -20,6 +20,7 @@ mod watch;
 use crate::connect::{Servers, on_servers};
 use crate::database::{Database, on};
 use crate::listing::Listing;
+use crate::operations::{revoke, run_now};
 use crate::output::Output;
 use anyhow::Result;
 use evenkeel::queue::topic::{self, Topic};
@@ -122,10 +123,10 @@ async fn operate(servers: &Servers<'_>, command: Command, output: Output) -> Res
         Command::Why(arguments) => jobs::why::why(servers, &arguments, output).await,
         Command::Create(arguments) => create::run(servers, &arguments, output).await,
         Command::Add(arguments) => add::run(servers, arguments, output).await,
-        Command::Revoke(arguments) => change::revoke(servers, &arguments, output).await,
+        Command::Revoke(arguments) => change::each(servers, &arguments, revoke, output).await,
         Command::Reschedule(arguments) => change::reschedule(servers, arguments, output).await,
         Command::Amend(arguments) => amend::run(servers, arguments, output).await,
-        Command::Run(arguments) => change::run_now(servers, &arguments, output).await,
+        Command::Run(arguments) => change::each(servers, &arguments, run_now, output).await,
         Command::Pause(arguments) => change::pause(servers, &arguments, output).await,
         Command::Resume(arguments) => change::resume(servers, &arguments, output).await,
         Command::Grow(arguments) => grow::run(servers, &arguments, output).await,

@@ -1,8 +1,11 @@
-//! `pause`, `resume`, `seek` and `trim`.
+//! `pause`, `resume`, `seek`, `trim` and `unregister`.
 
 use super::entries::read_place;
 use crate::listing::missing;
-use crate::output::Output;
+use crate::operations::seek::summary;
+use crate::operations::{self, Of};
+use crate::output::{Output, confirm};
+use crate::queue::change::{pause_of, resume_of};
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::Keel;
@@ -18,6 +21,13 @@ pub(super) struct GroupArguments {
     pub(super) stream: String,
     /// Group
     pub(super) group: String,
+}
+
+impl GroupArguments {
+    /// The stream, and the group.
+    pub(super) fn names(&self) -> (&str, &str) {
+        (&self.stream, &self.group)
+    }
 }
 
 #[derive(clap::Args)]
@@ -66,28 +76,24 @@ pub(super) struct TrimArguments {
     confirm: Option<String>,
 }
 
+#[derive(clap::Args)]
+pub(super) struct UnregisterArguments {
+    #[command(flatten)]
+    of: GroupArguments,
+    /// Confirm by repeating the name of the group
+    #[arg(long, value_name = "GROUP")]
+    confirm: Option<String>,
+}
+
 pub(super) async fn pause(keel: &Keel, arguments: &PauseArguments, output: Output) -> Result<bool> {
     let GroupArguments { stream, group } = &arguments.of;
     let stream = keel.stream_admin(stream).await?;
     let now = keel.link().map_or(0, evenkeel::link::Link::server_now_ms);
-    let until = time::pause_end(arguments.span, now)?;
-    stream.pause(group, until.map(UnixMs)).await?;
-    let head = format!("{group} of {}", stream.name());
-    let text = match until {
-        Some(until) => format!("{head}: paused until {}\n", time::text(until)),
-        None => format!("{head}: paused until resumed\n"),
-    };
-    let value = json!({ "stream": stream.name(), "group": group, "paused": true, "until_ms": until });
-    output.print(&value, &text)?;
-    Ok(true)
+    pause_of(Of::Group(&stream, group), arguments.span, now, output).await
 }
 
 pub(super) async fn resume(keel: &Keel, arguments: &GroupArguments, output: Output) -> Result<bool> {
-    let stream = keel.stream_admin(&arguments.stream).await?;
-    stream.resume(&arguments.group).await?;
-    let value = json!({ "stream": stream.name(), "group": arguments.group, "paused": false });
-    output.print(&value, &format!("{} of {}: resumed\n", arguments.group, stream.name()))?;
-    Ok(true)
+    resume_of(Of::Group(&keel.stream_admin(&arguments.stream).await?, &arguments.group), output).await
 }
 
 pub(super) async fn seek(keel: &Keel, arguments: &SeekArguments, output: Output) -> Result<bool> {
@@ -103,10 +109,13 @@ pub(super) async fn seek(keel: &Keel, arguments: &SeekArguments, output: Output)
         missing(&rejected)?;
         return Ok(true);
     }
-    if arguments.confirm.as_deref() != Some(group.as_str()) && guard("stream_command_seek_confirmed") {
-        bail!("this moves the group {group} of {}: {text}; to do it, add --confirm {group}", stream.name());
-    }
-    stream.seek(group, to).await?;
+    let seek = operations::seek::seek(&stream, group, to, &previews);
+    confirm(
+        &seek,
+        arguments.confirm.as_deref(),
+        &format!("this moves the group {group} of {}: {text}", stream.name()),
+    )?;
+    seek.run.await?;
     output.print(&preview_json(&previews, false), &format!("{group} of {}: moved: {text}\n", stream.name()))?;
     Ok(true)
 }
@@ -118,17 +127,6 @@ fn goal(arguments: &SeekArguments) -> SeekTo {
         _ if arguments.end => SeekTo::End,
         _ => SeekTo::Start,
     }
-}
-
-/// "12 entries again, 0 skipped, 1 pending dropped".
-pub(crate) fn summary(previews: &[SeekPreview]) -> String {
-    let sum = |of: fn(&SeekPreview) -> u64| previews.iter().map(of).sum::<u64>();
-    let least = if previews.iter().any(|preview| preview.is_cut) { "at least " } else { "" };
-    let (again, skipped) = (sum(|preview| preview.again), sum(|preview| preview.skipped));
-    let pending = sum(|preview| preview.pending);
-    format!(
-        "{least}{again} entries are handled again, {least}{skipped} are skipped, {pending} pending ones are dropped"
-    )
 }
 
 fn preview_json(previews: &[SeekPreview], is_dry_run: bool) -> Value {
@@ -154,5 +152,20 @@ pub(super) async fn trim(keel: &Keel, arguments: &TrimArguments, output: Output)
     let removed = stream.trim(Duration::from_millis(arguments.older_than)).await?;
     let text = format!("{removed} entries removed\n");
     output.print(&json!({ "stream": name, "removed": removed }), &text)?;
+    Ok(true)
+}
+
+pub(super) async fn unregister(keel: &Keel, arguments: &UnregisterArguments, output: Output) -> Result<bool> {
+    let stream = keel.stream_admin(&arguments.of.stream).await?;
+    let (name, group) = (stream.name(), &arguments.of.group);
+    let state = operations::unregister::group(&stream, group).await?;
+    let unregister = operations::unregister::unregister(keel, &stream, &state);
+    let effect = operations::unregister::effect(&state);
+    let effect = format!("this unregisters the group {group} of {name}: {effect}");
+    confirm(&unregister, arguments.confirm.as_deref(), &effect)?;
+    let done = unregister.run.await?;
+    let left = operations::unregister::left(&state);
+    let value = json!({ "stream": name, "group": group, "unregistered": true, "partitions_left": left });
+    output.print(&value, &format!("{group} of {name}: {}\n", done.line))?;
     Ok(true)
 }

@@ -2,12 +2,14 @@
 
 use super::change::GroupArguments;
 use super::entries::{CELL_MAX, read_place};
-use super::letters::{Tally, matching};
-use crate::output::{Output, body_json, next_page, printable, table_or, truncated};
+use super::letters::matching;
+use crate::operations;
+use crate::operations::stream_dead::{self, Tally};
+use crate::output::{Output, body_json, confirm, next_page, printable, table_or, truncated};
 use crate::time;
 use anyhow::{Result, bail};
 use evenkeel::Keel;
-use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterFilter, LetterId, NoteKind, Replayed};
+use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterFilter, LetterId, NoteKind};
 use evenkeel_link::support::guard;
 use serde_json::{Value, json};
 
@@ -86,10 +88,10 @@ pub(super) struct RemoveArguments {
     ids: Vec<LetterId>,
     #[command(flatten)]
     filter: FilterArguments,
-    /// Delete all matching dead letters; without a filter, all of the group; requires --confirm
+    /// Delete all matching dead letters; without a filter, all of the group
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// Confirm --all by repeating the name of the group
+    /// Confirm by repeating the name of the group
     #[arg(long, value_name = "GROUP")]
     confirm: Option<String>,
 }
@@ -114,13 +116,10 @@ pub(super) async fn run(keel: &Keel, command: Command, output: Output) -> Result
     }
 }
 
-/// The dead letters of a registered group: a misspelled name is not a group without dead letters.
+/// The dead letters of a registered group.
 async fn dead(keel: &Keel, GroupArguments { stream, group }: &GroupArguments) -> Result<DeadLetters> {
     let stream = keel.stream_admin(stream).await?;
-    let is_known = stream.groups().await?.iter().any(|state| state.name == *group);
-    if !is_known && guard("stream_command_group_known") {
-        bail!("stream {} has no group {group}; `evenkeel stream groups {0}` lists its groups", stream.name());
-    }
+    operations::unregister::group(&stream, group).await?;
     Ok(stream.dead(group)?)
 }
 
@@ -209,19 +208,11 @@ async fn replay(keel: &Keel, arguments: &ReplayArguments, output: Output) -> Res
         output.print(&json!({ "dry_run": true, "matching": ids.len(), "first": first }), &text)?;
         return Ok(true);
     }
-    if is_all && arguments.confirm.as_deref() != Some(group) && guard("stream_command_replay_confirmed") {
-        bail!("this replays {} dead letters of {group}; to replay them, add --confirm {group}", ids.len());
-    }
-    let replayed = dead.replay_all(&ids).await?;
-    let answer = |replayed: &Replayed| match replayed {
-        Replayed::Appended(id) => (true, format!("replayed as {id}")),
-        Replayed::Unknown => (false, "not a dead letter".to_owned()),
-        Replayed::Parked => {
-            (false, "not replayed: later entries of its key are dead letters, too, and would overtake it".to_owned())
-        }
-    };
+    let replay = stream_dead::replay(&dead, arguments.of.names(), &ids, is_all);
+    confirm(&replay, arguments.confirm.as_deref(), &format!("this replays {} dead letters of {group}", ids.len()))?;
+    let replayed = replay.run.await?;
     if !is_all {
-        return output.report(&ids, replayed.iter().map(answer));
+        return output.answers(&ids, replayed);
     }
     let tally = Tally::of(&replayed);
     let text: String = tally.lines().into_iter().map(|line| line + "\n").collect();
@@ -233,16 +224,18 @@ async fn replay(keel: &Keel, arguments: &ReplayArguments, output: Output) -> Res
 async fn remove(keel: &Keel, arguments: &RemoveArguments, output: Output) -> Result<bool> {
     let group = &arguments.of.group;
     let dead = dead(keel, &arguments.of).await?;
+    let ids = match arguments.all {
+        true => matching(&dead, &arguments.filter.filter(), usize::MAX).await?.ids,
+        false => arguments.ids.clone(),
+    };
+    let delete = stream_dead::delete(&dead, arguments.of.names(), &ids);
+    let effect = format!("this deletes {} dead letters of {group} for good", ids.len());
+    confirm(&delete, arguments.confirm.as_deref(), &effect)?;
+    let deleted = delete.run.await?;
     if !arguments.all {
-        let removed = dead.remove_all(&arguments.ids).await?;
-        let answer = |removed: &bool| (*removed, if *removed { "deleted" } else { "not a dead letter" }.to_owned());
-        return output.report(&arguments.ids, removed.iter().map(answer));
+        return output.answers(&ids, deleted);
     }
-    let ids = matching(&dead, &arguments.filter.filter(), usize::MAX).await?.ids;
-    if arguments.confirm.as_deref() != Some(group) && guard("stream_command_remove_confirmed") {
-        bail!("this deletes {} dead letters of {group} for good; to delete, add --all --confirm {group}", ids.len());
-    }
-    let removed = dead.remove_all(&ids).await?.into_iter().filter(|removed| *removed).count();
-    output.print(&json!({ "deleted": removed }), &format!("{removed} dead letters deleted\n"))?;
+    let deleted = deleted.done();
+    output.print(&json!({ "deleted": deleted }), &format!("{deleted} dead letters deleted\n"))?;
     Ok(true)
 }

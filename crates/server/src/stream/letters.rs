@@ -1,7 +1,7 @@
 //! Dead letters that match, replayed or deleted together: what the command line and the console share.
 
 use evenkeel::stream::StreamError;
-use evenkeel::stream::admin::{DeadLetters, LetterFilter, LetterId, LetterPage, Replayed};
+use evenkeel::stream::admin::{DeadLetters, LetterFilter, LetterId, LetterPage};
 
 /// Letters of one call.
 const PAGE: usize = 500;
@@ -44,46 +44,11 @@ pub(crate) async fn matching(dead: &DeadLetters, filter: &LetterFilter, limit: u
     Ok(Matching { ids, is_cut })
 }
 
-/// What has become of letters that were to be replayed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) replayed: usize,
-    /// Later entries of their keys are dead letters, too, and would overtake them.
-    pub(crate) parked: usize,
-    /// They were no dead letters any more.
-    pub(crate) gone: usize,
-}
-
-impl Tally {
-    pub(crate) fn of(replayed: &[Replayed]) -> Self {
-        let count = |is_one: fn(&&Replayed) -> bool| replayed.iter().filter(is_one).count();
-        Self {
-            replayed: count(|one| matches!(one, Replayed::Appended(_))),
-            parked: count(|one| **one == Replayed::Parked),
-            gone: count(|one| **one == Replayed::Unknown),
-        }
-    }
-
-    /// A line for each number that is not 0; that of the replayed ones always.
-    pub(crate) fn lines(self) -> Vec<String> {
-        let mut lines = vec![format!("{} replayed", self.replayed)];
-        if self.parked > 0 {
-            lines.push(format!(
-                "{} not replayed: later entries of their keys are dead letters, too, and would overtake them",
-                self.parked
-            ));
-        }
-        if self.gone > 0 {
-            lines.push(format!("{} are no longer dead letters", self.gone));
-        }
-        lines
-    }
-}
-
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail by panicking")]
 mod tests {
-    use super::{Tally, matching};
+    use super::matching;
+    use crate::operations::stream_dead::{Tally, replay};
     use evenkeel::Keel;
     use evenkeel::stream::admin::LetterFilter;
     use evenkeel::stream::{Entry, OnFailure};
@@ -111,7 +76,7 @@ mod tests {
         }
         let ids = matching(&dead, &LetterFilter::default(), 3).await.unwrap().ids;
         dead.remove(ids[0].partition, &[ids[0].id]).await.unwrap();
-        let tally = Tally::of(&dead.replay_all(&ids).await.unwrap());
+        let tally = Tally::of(&replay(&dead, ("orders", "billing"), &ids, true).run.await.ok().unwrap());
         assert_eq!(tally, Tally { replayed: 2, parked: 0, gone: 1 });
         assert_eq!(tally.lines(), ["2 replayed", "1 are no longer dead letters"]);
     }

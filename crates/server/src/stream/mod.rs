@@ -4,15 +4,13 @@
 //! Exit codes: 0 yes; 1 no (a group is behind a limit, not every dead letter was replayed); 2 error.
 
 mod change;
-pub(crate) mod create;
+mod create;
 mod dead;
 mod entries;
 pub(crate) mod figures;
 mod groups;
 pub(crate) mod letters;
-pub(crate) mod unregister;
 
-pub(crate) use change::summary;
 pub(crate) use dead::{kind, reason};
 pub(crate) use groups::listing;
 
@@ -56,7 +54,7 @@ enum Command {
     /// Remove entries that all groups have settled; without groups, all that are old enough
     Trim(change::TrimArguments),
     /// Forget a group that has no consumers any more
-    Unregister(unregister::Arguments),
+    Unregister(change::UnregisterArguments),
 }
 
 pub(crate) async fn run(arguments: Arguments) -> ExitCode {
@@ -76,6 +74,6 @@ async fn operate(keel: &Keel, command: Command, output: Output) -> Result<bool> 
         Command::Seek(arguments) => change::seek(keel, &arguments, output).await,
         Command::Dead(command) => dead::run(keel, command, output).await,
         Command::Trim(arguments) => change::trim(keel, &arguments, output).await,
-        Command::Unregister(arguments) => unregister::run(keel, &arguments, output).await,
+        Command::Unregister(arguments) => change::unregister(keel, &arguments, output).await,
     }
 }

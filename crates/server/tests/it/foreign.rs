@@ -130,7 +130,7 @@ async fn text_of_other_programs_controls_no_terminal() {
         ("queue resume", on_redis, &["mail"]),
         ("queue grow", on_redis, &["mail", "4"]),
         ("queue dead redrive", on_redis, &["mail", "--name", EVIL, "--error", EVIL, "--dry-run"]),
-        ("queue dead rm", on_redis, &["mail", EVIL]),
+        ("queue dead rm", on_redis, &["mail", EVIL, "--confirm", "mail"]),
         ("queue run", on_redis, &["mail", EVIL]),
         ("queue revoke", on_redis, &["mail", EVIL]),
         ("lock release", on_redis, &[&lock, "--force", "--fence", "1", "--reason", EVIL]),

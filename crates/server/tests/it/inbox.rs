@@ -7,6 +7,7 @@ async fn run(database: &Database, arguments: &[&str]) -> Ran {
     evenkeel_async(&[&["inbox", "--database", &database.url], arguments].concat()).await
 }
 
+// shows: hazard CL26
 #[tokio::test]
 async fn parked_messages_are_listed_and_released() {
     let database = sqlite_database().unwrap();
@@ -29,7 +30,15 @@ async fn parked_messages_are_listed_and_released() {
     let ran = run(&database, &["release", "accounts", "payment/7", "--run"]).await;
     assert_eq!((ran.code, ran.out.as_str()), (0, "accounts payment/7: released: runs at its next delivery\n"));
     assert_eq!(run(&database, &["release", "accounts", "payment/7", "--run"]).await.code, 1, "once");
-    assert_eq!(run(&database, &["release", "accounts", "0xff00", "--skip"]).await.code, 0);
+    let skip = ["release", "accounts", "0xff00", "--skip"];
+    let unconfirmed = run(&database, &skip).await;
+    assert_eq!(
+        (unconfirmed.code, unconfirmed.err.contains("add --confirm accounts")),
+        (2, true),
+        "{}",
+        unconfirmed.err
+    );
+    assert_eq!(run(&database, &[&skip[..], &["--confirm", "accounts"]].concat()).await.code, 0);
     let empty = run(&database, &["ls"]).await;
     assert_eq!((empty.code, empty.out.as_str()), (0, "no message is parked\n"));
     let states: Vec<i64> = sqlx::query_scalar("SELECT state FROM evenkeel_inbox ORDER BY seen_at DESC, met")

@@ -50,13 +50,13 @@ async fn lock_is_listed_shown_and_broken() {
 }
 
 /// An operator copied the name from a key in Redis, where `}` is `%7D`: "is free", while a program held it.
-// shows: hazard BC3
+// shows: hazard BC3, hazard CL26
 #[tokio::test]
 async fn lock_is_named_as_redis_shows_it() {
     let redis = park::redis().await.unwrap();
     let url = format!("{}?prefix={}", redis.url, redis.prefix);
     let keel = Keel::connect(&url).await.unwrap();
-    let _held = keel.lock("a}b").ttl(Duration::from_secs(300)).acquire().await.unwrap();
+    let held = keel.lock("a}b").ttl(Duration::from_secs(300)).acquire().await.unwrap();
     let shown: Value = serde_json::from_str(&lock(&url, &["show", "a%7Db", "--json"]).await.out).unwrap();
     assert_eq!(shown[0]["name"], "a}b");
     // A lock that has this name itself comes first.
@@ -64,7 +64,11 @@ async fn lock_is_named_as_redis_shows_it() {
     let own: Value = serde_json::from_str(&lock(&url, &["show", "a%7Db", "--json"]).await.out).unwrap();
     assert_eq!((own.as_array().unwrap().len(), &own[0]["name"]), (1, &"a%7Db".into()));
     other.release().await.unwrap();
-    let broken = lock(&url, &["release", "a%7Db", "--force"]).await;
+    // Without the fencing token a later holder could lose the lock: the command says which it is.
+    let any = lock(&url, &["release", "a%7Db", "--force"]).await;
+    let fence = held.fence().to_string();
+    assert!(any.code == 2 && any.err.contains(&format!("add --fence {fence}")), "{}", any.err);
+    let broken = lock(&url, &["release", "a%7Db", "--force", "--fence", &fence]).await;
     assert!(broken.code == 0 && broken.out.contains("a}b was broken"), "{}{}", broken.out, broken.err);
 }
 

@@ -35,7 +35,7 @@ fn json(ran: &Ran) -> Value {
 
 const WORK: &str = "00000000-0000-7000-8000-000000000001";
 
-// shows: U4, hazard S14
+// shows: U4, hazard S14, hazard CL26
 #[tokio::test]
 async fn parked_entries_are_listed_and_released() {
     let (database, _pool) = outbox().await;
@@ -51,7 +51,10 @@ async fn parked_entries_are_listed_and_released() {
     assert_eq!((undecided.code, undecided.err.contains("--resend")), (2, true), "{}", undecided.err);
     assert_eq!(run(&database, &["release", WORK, "--resend"]).await.code, 0);
     assert_eq!(run(&database, &["release", WORK, "--resend"]).await.code, 1, "no longer parked");
-    let skipped = run(&database, &["release", "--topic", "links", "--key", "a", "--skip"]).await;
+    let skip = ["release", "--topic", "links", "--key", "a", "--skip"];
+    let unconfirmed = run(&database, &skip).await;
+    assert_eq!((unconfirmed.code, unconfirmed.err.contains("add --confirm links")), (2, true), "{}", unconfirmed.err);
+    let skipped = run(&database, &[&skip[..], &["--confirm", "links"]].concat()).await;
     assert_eq!((skipped.code, skipped.out.as_str()), (0, "links a: skipped\n"));
     let waiting = json(&run(&database, &["ls", "--json"]).await);
     assert_eq!((&waiting["works"][0]["id"], &waiting["keys"][0]["sent"]), (&Value::from(WORK), &Value::from(4)));
@@ -123,9 +126,9 @@ async fn commands_write_only_to_the_schema_that_they_know() {
         ("DELETE FROM evenkeel_migrations", "lacks migration 1;"),
     ] {
         sqlx::raw_sql(change).execute(&pool).await.unwrap();
-        let inbox = ["inbox", "--database", &database.url, "release", "a", "b", "--skip"];
+        let inbox = ["inbox", "--database", &database.url, "release", "a", "b", "--skip", "--confirm", "a"];
         for ran in [
-            run(&database, &["release", WORK, "--skip"]).await,
+            run(&database, &["release", WORK, "--skip", "--confirm", "00000000"]).await,
             run(&database, &["release", "--topic", "links", "--key", "a", "--resend"]).await,
             run(&database, &["retry"]).await,
             run(&database, &["purge", "--older", "1h", "--confirm"]).await,

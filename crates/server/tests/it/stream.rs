@@ -177,6 +177,7 @@ async fn group_is_paused_moved_and_trimmed() {
     assert_eq!(trimmed().await, 8);
 }
 
+// shows: hazard CL26
 #[tokio::test]
 async fn dead_letters_of_a_group_are_listed_replayed_and_deleted() {
     let fixture = Fixture::new().await;
@@ -205,7 +206,10 @@ async fn dead_letters_of_a_group_are_listed_replayed_and_deleted() {
 
     let page = fixture.orders.admin().dead("billing").unwrap().page(&LetterFilter::default(), None, 10).await.unwrap();
     let left = page.letters[0].0.to_string();
-    let removed = fixture.stream(&["dead", "rm", "orders", "billing", &left, ids[0]]).await;
+    let words = ["dead", "rm", "orders", "billing", &left, ids[0]];
+    let unconfirmed = fixture.stream(&words).await;
+    assert!(unconfirmed.code == 2 && unconfirmed.err.contains("add --confirm billing"), "{}", unconfirmed.err);
+    let removed = fixture.stream(&[&words[..], &["--confirm", "billing"]].concat()).await;
     assert_eq!((removed.code, removed.out.contains("deleted\n")), (1, true), "{}", removed.out);
     let unconfirmed = fixture.stream(&["dead", "rm", "orders", "billing", "--all"]).await;
     assert!(unconfirmed.code == 2 && unconfirmed.err.contains("1 dead letters of billing"), "{}", unconfirmed.err);

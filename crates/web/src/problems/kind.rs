@@ -18,6 +18,13 @@ pub struct Kind {
 /// A table of problem types: the constant, and the fields of its [`Kind`].
 #[macro_export]
 macro_rules! kinds {
+    // The same, and a list of these and of all.
+    (list $list:ident = [$($also:expr),*]; $($(#[$attribute:meta])* $vis:vis $name:ident = $status:ident, $slug:literal, $title:literal, $advice:literal;)+) => {
+        $crate::kinds! { $($(#[$attribute])* $vis $name = $status, $slug, $title, $advice;)+ }
+
+        /// The problem types of this program, for its documentation.
+        pub(crate) const $list: &[$crate::Kind] = &[$($also,)* $($name),+];
+    };
     ($($(#[$attribute:meta])* $vis:vis $name:ident = $status:ident, $slug:literal, $title:literal, $advice:literal;)+) => {$(
         $(#[$attribute])*
         $vis const $name: $crate::Kind =

@@ -1,7 +1,7 @@
 //! Problems of the API: each says what has become of the request, in its field `outcome`.
 
-use crate::console::kind::{TOO_MANY, outcome};
 use crate::console::rights::API_BODY_BYTES_MAX;
+use crate::kind::{TOO_MANY, outcome};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

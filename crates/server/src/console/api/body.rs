@@ -1,9 +1,9 @@
 //! Bodies of jobs as they travel: JSON byte for byte, everything else as Base64.
 
 use crate::console::app::App;
-use crate::console::kind::invalid;
 use crate::console::rights::Visitor;
 use crate::console::security::redact::Origin;
+use crate::kind::invalid;
 use crate::output::JSON;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

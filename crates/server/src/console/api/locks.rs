@@ -5,22 +5,22 @@ use super::limits::{LockNameText, lock_name, metadata};
 use super::openapi::{ActProblems, ReadProblems};
 use super::wide::Wide;
 use super::{OnSource, too_many};
-use crate::console::kind::{in_range, invalid};
-use crate::console::pages::locks::{break_confirmed, taken_away};
 use crate::console::rights::Action;
+use crate::kind::{in_range, invalid};
 use crate::lock::token_of_hex;
+use crate::operations::failure::lock_problem;
+use crate::operations::lock;
 use crate::output::printable;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use evenkeel::lock::{Holder, LockError, LockName};
+use evenkeel::lock::{Holder, LockName};
 use evenkeel_link::Token;
 use evenkeel_protocol::lock::steps::{Acquire, Acquired, LockSteps, Release, Released, Renewed};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use std::time::Duration;
 use utoipa::ToSchema;
-use web::{JsonBody, Kind, Problem, Query};
+use web::{JsonBody, Problem, Query};
 
 const TTL_MS: std::ops::RangeInclusive<u32> = 1_000..=86_400_000;
 const WAIT_MS_MAX: u32 = 20_000;
@@ -97,7 +97,6 @@ pub(super) struct Renewal {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/locks/acquire", operation_id = "acquire_lock",
     tag = "programs", summary = "Acquire a lock",
-    params(("source" = String, Path)),
     request_body = Acquisition,
     responses((status = 200, description = "Done", body = Granted), ActProblems)
 )]
@@ -130,7 +129,7 @@ pub(super) async fn acquire(at: OnSource, JsonBody(call): JsonBody<Acquisition>)
     loop {
         let began = at.app.api.clock.now();
         let waited_ms = u64::try_from(began.since(arrived).as_millis()).unwrap_or(u64::MAX);
-        match locks.acquire(&name, &step).await.map_err(|error| lock_problem(&error))? {
+        match locks.acquire(&name, &step).await.map_err(lock_problem)? {
             Acquired::Granted { fence, lease_left_ms } => {
                 let (fence, lease_ms) = (Some(Wide(fence.0)), Some(lease_left_ms));
                 return Ok(
@@ -150,7 +149,6 @@ pub(super) async fn acquire(at: OnSource, JsonBody(call): JsonBody<Acquisition>)
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/locks/renew", operation_id = "renew_lock",
     tag = "programs", summary = "Renew the lease of a lock",
-    params(("source" = String, Path)),
     request_body = Extension,
     responses((status = 200, description = "Done", body = Renewal), ActProblems)
 )]
@@ -160,7 +158,7 @@ pub(super) async fn renew(at: OnSource, JsonBody(call): JsonBody<Extension>) -> 
     in_range("ttl_ms", call.ttl_ms, TTL_MS)?;
     let (name, owner) = (checked_name(&call.name)?, owner_of(&call.owner)?);
     let renewed = at.app.api.locks()?.renew(&name, owner, call.ttl_ms.into()).await;
-    Ok(Json(match renewed.map_err(|error| lock_problem(&error))? {
+    Ok(Json(match renewed.map_err(lock_problem)? {
         Renewed::Renewed { lease_left_ms } | Renewed::Held { lease_left_ms } => {
             Renewal { is_held: true, lease_ms: Some(lease_left_ms) }
         }
@@ -171,7 +169,6 @@ pub(super) async fn renew(at: OnSource, JsonBody(call): JsonBody<Extension>) -> 
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/locks/release", operation_id = "release_lock",
     tag = "programs", summary = "Release a lock",
-    params(("source" = String, Path)),
     request_body = Freeing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
@@ -180,7 +177,7 @@ pub(super) async fn release(at: OnSource, JsonBody(call): JsonBody<Freeing>) -> 
     at.source()?;
     let (name, owner) = (checked_name(&call.name)?, owner_of(&call.owner)?);
     let release = Release { owner, process: owner, waits: false };
-    let released = at.app.api.locks()?.release(&name, release).await.map_err(|error| lock_problem(&error))?;
+    let released = at.app.api.locks()?.release(&name, release).await.map_err(lock_problem)?;
     let result = match released {
         Released::Released { .. } => "released",
         Released::Lost => "lost",
@@ -226,13 +223,13 @@ pub(super) struct Breaking {
 #[utoipa::path(
     get, path = "/api/v1/sources/{source}/locks", operation_id = "show_lock",
     tag = "locks", summary = "Show the holder of a lock",
-    params(("source" = String, Path), Named),
+    params(Named),
     responses((status = 200, description = "Done", body = LockView), ReadProblems)
 )]
 pub(super) async fn show(at: OnSource, Query(Named { name }): Query<Named>) -> Result<Json<LockView>, Problem> {
     at.source()?;
     let name = checked_name(&name)?;
-    let holder = at.app.source.keel.lock(name.as_str()).inspect().await.map_err(|error| lock_problem(&error))?;
+    let holder = at.app.source.keel.lock(name.as_str()).inspect().await.map_err(lock_problem)?;
     let of = |number: fn(&Holder) -> u64| holder.as_ref().map(number).map(Wide);
     Ok(Json(LockView {
         is_held: holder.is_some(),
@@ -248,17 +245,13 @@ pub(super) async fn show(at: OnSource, Query(Named { name }): Query<Named>) -> R
     post, path = "/api/v1/sources/{source}/locks/break", operation_id = "break_lock",
     tag = "locks", summary = "Take a lock away from its holder, who learns of it at its next renewal",
     extensions(("x-refused-by-state" = json!(true))),
-    params(("source" = String, Path)),
     request_body = Breaking,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
 pub(super) async fn break_lock(at: OnSource, JsonBody(call): JsonBody<Breaking>) -> Result<Json<Changed>, Problem> {
-    at.visitor.check(Action::Break, &call.name)?;
-    at.source()?;
-    let (name, fence) = (checked_name(&call.name)?, call.fence.0);
-    break_confirmed(&call.name, &call.confirm)?;
-    let act = async { taken_away(&at.app, name.as_str(), fence).await.map(|()| Changed { result: "broken" }) };
-    at.act("break", json!({ "lock": call.name, "fence": fence }), act).await.map(Json)
+    let (name, keel) = (checked_name(&call.name)?, &at.source()?.keel);
+    at.perform(lock::break_lock(keel, name.as_str(), call.fence.0), &call.confirm).await?;
+    Ok(Json(Changed { result: "broken" }))
 }
 
 fn checked_name(name: &str) -> Result<LockName, Problem> {
@@ -268,15 +261,4 @@ fn checked_name(name: &str) -> Result<LockName, Problem> {
 fn owner_of(text: &str) -> Result<Token, Problem> {
     let detail = "`owner` must have 32 hexadecimal digits, drawn at random for each acquisition.";
     token_of_hex(text).ok_or_else(|| invalid("owner", detail))
-}
-
-fn lock_problem(error: &LockError) -> Problem {
-    let detail = format!("{}.", error.to_string().trim_end_matches('.'));
-    match error {
-        LockError::Invalid(_) => Problem::new(Kind::INVALID_INPUT, detail),
-        LockError::Link(link) if link.outcome_unknown() => {
-            Problem::new(Kind::OUTCOME_UNKNOWN, format!("{detail} Send the same call again."))
-        }
-        _ => Problem::new(Kind::UNAVAILABLE, detail),
-    }
 }

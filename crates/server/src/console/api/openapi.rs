@@ -2,15 +2,16 @@
 
 use super::limits::exactly_one;
 use super::{caches, jobs, locks, operations, processes, streams, topics, work};
-use crate::console::kind::{
+use crate::kind::{
     CHANGED_MEANWHILE, FORBIDDEN, GROUP_IN_USE, NEEDS_DATABASE, NO_AUDIT, NOT_CONFIRMED, NOT_OUR_PAGE, PARTIAL,
     PARTLY_APPENDED, ROWS_DECIDE, STALE_CALL, TOO_MANY, UNAUTHORIZED, UNKNOWN_GROUP, UNKNOWN_JOB, UNKNOWN_OPERATION,
     UNKNOWN_SOURCE, UNKNOWN_STREAM, UNKNOWN_TOPIC,
 };
 use axum::Json;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{OpenApi as Openapi, RefOr};
+use utoipa::openapi::{OpenApi as Openapi, RefOr, Required};
 use utoipa::{Modify, OpenApi};
 use web::{FieldError, Kind, Problem, problems};
 
@@ -57,14 +58,14 @@ const EITHER: [(&str, [&str; 2]); 4] = [
     ("Due", ["at", "delay_ms"]),
 ];
 
-/// What the parameters in paths are.
-const IN_PATHS: [(&str, &str); 6] = [
-    ("source", "`default`: `GET /api/v1/sources` lists the sources"),
-    ("topic", "Name of the topic"),
-    ("stream", "Name of the stream"),
-    ("group", "Name of the group"),
-    ("cache", "Name of the cache"),
-    ("id", "Of the job or of the operation, as lists and answers have it"),
+/// The parameters in paths: what they are, and their pattern.
+const IN_PATHS: [(&str, &str, Option<&str>); 6] = [
+    ("source", "`default`: `GET /api/v1/sources` lists the sources", None),
+    ("topic", "Name of the topic", None),
+    ("stream", "Name of the stream", None),
+    ("group", "Name of the group", Some("^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
+    ("cache", "Name of the cache", Some("^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$")),
+    ("id", "Of the job or of the operation, as lists and answers have it", None),
 ];
 
 /// What the handlers and the derived schemas lack: what the parameters in paths are, which fields exclude each other, the field that the API adds
@@ -73,12 +74,13 @@ struct Additions;
 
 impl Modify for Additions {
     fn modify(&self, document: &mut Openapi) {
-        let operations = document.paths.paths.values_mut().flat_map(|item| [&mut item.get, &mut item.post]);
-        for parameter in operations.flatten().flat_map(|operation| &mut operation.parameters).flatten() {
-            let RefOr::T(parameter) = parameter else { continue };
-            let described = IN_PATHS.iter().find(|(name, _)| *name == parameter.name);
-            if let (None, Some((_, description))) = (&parameter.description, described) {
-                parameter.description = Some((*description).to_owned());
+        for (path, item) in &mut document.paths.paths {
+            let in_path = IN_PATHS.iter().filter(|(name, ..)| path.contains(&format!("{{{name}}}")));
+            let in_path: Vec<Parameter> = in_path.map(parameter).collect();
+            for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
+                let further = operation.parameters.take().unwrap_or_default();
+                let all: Vec<RefOr<Parameter>> = in_path.iter().cloned().map(RefOr::T).chain(further).collect();
+                operation.parameters = Some(all).filter(|all| !all.is_empty());
             }
         }
         let Some(components) = &mut document.components else { return };
@@ -97,6 +99,13 @@ impl Modify for Additions {
             problem.properties.insert("outcome".to_owned(), RefOr::T(outcome.build().into()));
         }
     }
+}
+
+/// A parameter in a path.
+fn parameter((name, description, pattern): &(&str, &str, Option<&str>)) -> Parameter {
+    let schema = ObjectBuilder::new().schema_type(Type::String).pattern(*pattern);
+    let parameter = ParameterBuilder::new().name(*name).parameter_in(ParameterIn::Path).required(Required::True);
+    parameter.description(Some(*description)).schema(Some(schema)).build()
 }
 
 /// This document.

@@ -144,7 +144,6 @@ fn views<'a, T, V: From<&'a T>>(items: &'a [T]) -> Vec<V> {
 #[utoipa::path(
     get, path = "/api/v1/sources/{source}/processes", operation_id = "list_processes",
     tag = "processes", summary = "List the processes with what they run and hold",
-    params(("source" = String, Path)),
     responses((status = 200, description = "Done", body = Processes), ReadProblems)
 )]
 pub(super) async fn list(at: OnSource) -> Result<Json<Processes>, Problem> {

@@ -6,22 +6,18 @@ use super::wide::Wide;
 use super::{OnSource, OnTopic};
 use crate::console::app::App;
 use crate::console::collector::Snapshot;
-use crate::console::kind::invalid;
-use crate::console::rights::Action;
-use crate::console::source::{queue_problem, shards_problem};
-use crate::queue;
-use crate::time;
+use crate::console::source::queue_problem;
+use crate::operations::{self, Of};
 use axum::Json;
 use axum::extract::State;
 use evenkeel::queue::topic::TopicStats;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::ToSchema;
 use web::{JsonBody, Problem};
 
 /// The sources of this console.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     sources: [SourceView; 1],
 }
 
@@ -43,7 +39,7 @@ pub(super) async fn sources(State(app): State<App>) -> Json<Sources> {
 
 /// What is wrong, and how old the figures are.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Overview {
+pub(crate) struct Overview {
     /// When the figures were read, in ms since 1970; absent: never.
     read_at: Option<Wide>,
     /// Why the last reading failed.
@@ -70,7 +66,6 @@ struct OutboxFigures {
 #[utoipa::path(
     get, path = "/api/v1/sources/{source}", operation_id = "show_source",
     tag = "topics", summary = "Problems, and the age of the figures",
-    params(("source" = String, Path)),
     responses((status = 200, description = "Done", body = Overview), ReadProblems)
 )]
 pub(super) async fn overview(at: OnSource) -> Result<Json<Overview>, Problem> {
@@ -101,7 +96,7 @@ fn read_at(snapshot: &Snapshot) -> Option<Wide> {
 
 /// The figures of one topic.
 #[derive(Serialize, ToSchema)]
-pub(super) struct TopicView {
+pub(crate) struct TopicView {
     name: String,
     shards: usize,
     waiting: Wide,
@@ -145,7 +140,7 @@ impl TopicView {
 
 /// All topics, as the console read them last.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Topics {
+pub(crate) struct Topics {
     read_at: Option<Wide>,
     topics: Vec<TopicView>,
 }
@@ -153,7 +148,6 @@ pub(super) struct Topics {
 #[utoipa::path(
     get, path = "/api/v1/sources/{source}/topics", operation_id = "list_topics",
     tag = "topics", summary = "List the topics with their figures",
-    params(("source" = String, Path)),
     responses((status = 200, description = "Done", body = Topics), ReadProblems)
 )]
 pub(super) async fn list(at: OnSource) -> Result<Json<Topics>, Problem> {
@@ -168,7 +162,6 @@ pub(super) async fn list(at: OnSource) -> Result<Json<Topics>, Problem> {
 #[utoipa::path(
     get, path = "/api/v1/sources/{source}/topics/{topic}", operation_id = "show_topic",
     tag = "topics", summary = "Figures of a topic, read now",
-    params(("source" = String, Path), ("topic" = String, Path)),
     responses((status = 200, description = "Done", body = TopicView), ReadProblems)
 )]
 pub(super) async fn show(at: OnTopic) -> Result<Json<TopicView>, Problem> {
@@ -179,7 +172,7 @@ pub(super) async fn show(at: OnTopic) -> Result<Json<TopicView>, Problem> {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NewTopic {
+pub(crate) struct NewTopic {
     #[schema(pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$")]
     name: String,
     /// The default is 1.
@@ -195,51 +188,35 @@ pub(super) struct NewTopic {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics", operation_id = "create_topic",
     tag = "topics", summary = "Register a topic whose jobs have JSON bodies; one that exists stays as it is",
-    params(("source" = String, Path)),
     request_body = NewTopic,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
 pub(super) async fn create(at: OnSource, JsonBody(new): JsonBody<NewTopic>) -> Result<Json<Changed>, Problem> {
-    at.visitor.check(Action::Create, &new.name)?;
-    let keel = &at.source()?.keel;
-    let act = async {
-        let is_new = queue::create::create(keel, &new.name, new.shards, new.retries).await.map_err(queue_problem)?;
-        Ok(Changed { result: if is_new { "created" } else { "exists" } })
-    };
-    at.act("create", json!({ "topic": new.name }), act).await.map(Json)
+    at.changed(operations::create::topic(&at.source()?.keel, &new.name, new.shards, new.retries), "").await
 }
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Pause {
+pub(crate) struct Pause {
     /// The end of the pause, in ms since 1970, in the future and at most a hundred years away; without it: until resumed.
     #[schema(value_type = Option<String>, pattern = "^([1-9][0-9]{11}|[1-4][0-9]{12})$")]
     until: Option<Wide>,
 }
 
 impl Pause {
-    /// The end. One that has passed would end the pause, and the answer would say that it is paused.
-    pub(super) fn until(&self, app: &App) -> Result<Option<u64>, Problem> {
-        let Some(Wide(until)) = self.until else { return Ok(None) };
-        let now = app.store_now();
-        if time::is_pause_end(until, now) {
-            return Ok(Some(until));
-        }
-        let detail = format!(
-            "`until` must be in the future, and at most a hundred years away; Redis's clock is at {now} ms since 1970. Omit it to pause until resumed. Nothing was changed."
-        );
-        Err(invalid("until", detail))
+    pub(super) fn until(&self) -> Option<u64> {
+        self.until.map(|Wide(until)| until)
     }
 }
 
 /// An empty object.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Nothing {}
+pub(crate) struct Nothing {}
 
 /// Whether consumers get jobs or entries.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Paused {
+pub(crate) struct Paused {
     pub(super) is_paused: bool,
 }
 
@@ -247,30 +224,22 @@ pub(super) struct Paused {
     post, path = "/api/v1/sources/{source}/topics/{topic}/pause", operation_id = "pause_topic",
     tag = "topics", summary = "Pause a topic: running jobs continue",
     extensions(("x-refused-by-state" = json!(true))),
-    params(("source" = String, Path), ("topic" = String, Path)),
     request_body = Pause,
     responses((status = 200, description = "Done", body = Paused), ActProblems)
 )]
 pub(super) async fn pause(at: OnTopic, JsonBody(pause): JsonBody<Pause>) -> Result<Json<Paused>, Problem> {
-    at.check(Action::Pause)?;
-    let until = pause.until(&at.app)?;
-    let topic = at.topic().await?;
-    let act = async { topic.pause(until).await.map_err(shards_problem).map(|()| "paused") };
-    at.act("pause", json!({ "topic": at.names.topic, "until": until }), act).await?;
+    let (now, topic) = (at.app.store_now(), at.topic().await?);
+    at.perform(operations::pause(Of::Topic(&topic), pause.until(), now)?, "").await?;
     Ok(Json(Paused { is_paused: true }))
 }
 
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/resume", operation_id = "resume_topic",
     tag = "topics", summary = "Resume a topic",
-    params(("source" = String, Path), ("topic" = String, Path)),
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Paused), ActProblems)
 )]
 pub(super) async fn resume(at: OnTopic, JsonBody(Nothing {}): JsonBody<Nothing>) -> Result<Json<Paused>, Problem> {
-    at.check(Action::Pause)?;
-    let topic = at.topic().await?;
-    let act = async { topic.resume().await.map_err(shards_problem).map(|()| "resumed") };
-    at.act("resume", json!({ "topic": at.names.topic }), act).await?;
+    at.perform(operations::resume(Of::Topic(&at.topic().await?)), "").await?;
     Ok(Json(Paused { is_paused: false }))
 }

@@ -6,18 +6,17 @@ use super::processes;
 use super::wrapping::wrapping;
 use super::{Acted, SEGMENT};
 use crate::cache::entry;
-use crate::console::kind::invalid;
 use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::cache_problem;
+use crate::kind::invalid;
+use crate::operations;
 use crate::output::truncated;
 use crate::time::read_span;
-use evenkeel::cache::Invalidated;
 use evenkeel::cache::admin::{Inspected, Mode, Outdated};
 use maud::{Markup, html};
 use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
-use serde_json::json;
 use std::time::Duration;
 use web::{Form, Problem, Query, capitalized};
 
@@ -99,10 +98,7 @@ fn form(visitor: &Visitor, choice: &Choice, mode: &str, label: &str) -> Markup {
     }
 }
 
-pub(super) async fn invalidate(
-    On { app, visitor, .. }: On<()>,
-    Form(outdate): Form<Outdate>,
-) -> Result<Acted, Problem> {
+pub(super) async fn invalidate(at: On<()>, Form(outdate): Form<Outdate>) -> Result<Acted, Problem> {
     let Outdate { cache, key, mode, lag } = outdate;
     let mode = match mode.as_str() {
         "expire" => Mode::Expire { retain_ms: 0 },
@@ -113,20 +109,9 @@ pub(super) async fn invalidate(
         "" => 0,
         lag => read_span(lag).map_err(|reason| invalid("lag", reason))?,
     };
-    let admin = app.source.keel.cache_admin(&cache).map_err(|error| cache_problem("key", &error))?;
-    let outdated = Outdated { version: None, mode, lag_max: Duration::from_millis(lag_ms) };
-    let act = async {
-        // This program has no spool, in which an invalidation could wait for Redis: it is done, or it is an error.
-        let done = admin.invalidate(&key, outdated).await.map_err(|error| cache_problem("key", &error))?;
-        Ok(match mode {
-            _ if done == Invalidated::NoEntry => "There was no entry. Check the names of the cache and of the key.",
-            Mode::Purge => "Purged: the old value is never served again.",
-            Mode::Expire { .. } => "Invalidated: the next read loads the value.",
-        })
-    };
-    let target = json!({ "cache": cache, "key": key, "purge": mode == Mode::Purge });
-    let answer = app.act(&visitor, "invalidate", target, act).await?;
+    let admin = at.app.source.keel.cache_admin(&cache).map_err(|error| cache_problem("key", &error))?;
     let encode = |text: &str| utf8_percent_encode(text, SEGMENT).to_string();
     let path = format!("/caches?cache={}&key={}", encode(&cache), encode(&key));
-    Ok(Acted::new(path, answer))
+    let outdated = Outdated { version: None, mode, lag_max: Duration::from_millis(lag_ms) };
+    at.done(operations::invalidate(&admin, (&cache, &key), outdated), "", &path).await
 }

@@ -2,8 +2,8 @@
 
 use super::layout::page;
 use crate::console::app::App;
-use crate::console::kind::OWN;
 use crate::console::rights::Visitor;
+use crate::kind::OWN;
 use axum::extract::State;
 use maud::{Markup, html};
 use web::pages::docs::problems;

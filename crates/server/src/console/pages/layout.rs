@@ -77,18 +77,23 @@ pub(super) fn csrf(visitor: &Visitor) -> Markup {
     html! { input type="hidden" name=(CSRF_FIELD) value=(visitor.csrf); input type="hidden" name=(PAGE_FIELD) value=(visitor.page); }
 }
 
-/// The form that deletes after `name`, the name of a `what`, was typed. `fields` are its other fields, `typed` what it had when it was rejected.
-pub(super) fn delete_form(
+/// What a deletion does, and its button.
+pub(super) const DELETE: (&str, &str) = ("No undo", "Delete");
+
+/// The form that does something after `name`, the name of a `what`, was typed. `fields` are its other fields, `typed` what it had when it was
+/// rejected; then what it does, and its button.
+pub(super) fn confirm_form(
     (summary, action): (&str, &str),
     fields: &Markup,
     (what, name): (&str, &str),
     typed: Typed<'_>,
+    (effect, button): (&str, &str),
 ) -> Markup {
     html! {
         details open[typed.is_rejected()] { summary { (summary) }
             form method="post" action=(action) { (fields)
-                div.field { label { "No undo. Type the " (what) "'s name: " strong { (name) } " " (typed.input("confirm", true)) } }
-                button.danger { "Delete" } }
+                div.field { label { (effect) ". Type the " (what) "'s name: " strong { (name) } " " (typed.input("confirm", true)) } }
+                button.danger { (button) } }
         }
     }
 }

@@ -4,18 +4,18 @@
 use super::layout::{csrf, page};
 use super::wrapping::wrapping;
 use super::{Acted, SEGMENT, number, processes};
-use crate::console::app::App;
-use crate::console::kind::{CHANGED_MEANWHILE, NOT_CONFIRMED, invalid};
 use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
+use crate::kind::invalid;
+use crate::operations::failure::lock_problem;
+use crate::operations::lock;
 use crate::output::{printable, truncated};
 use crate::time::span;
-use evenkeel::lock::{Fence, Holder, LockError, LockName};
+use evenkeel::lock::{Holder, LockName};
 use maud::{Markup, html};
 use percent_encoding::utf8_percent_encode;
 use serde::Deserialize;
-use serde_json::json;
-use web::{Form, Kind, Problem, Query};
+use web::{Form, Problem, Query};
 
 /// Locks that one page inspects.
 const LOCKS_MAX: usize = 100;
@@ -44,7 +44,7 @@ pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<C
     let (keel, is_scan) = (&app.source.keel, !choice.scan.is_empty());
     let mut names = Vec::new();
     if is_scan {
-        names = keel.locks_held().await.map_err(problem)?.iter().map(ToString::to_string).collect();
+        names = keel.locks_held().await.map_err(lock_problem)?.iter().map(ToString::to_string).collect();
     } else if !choice.q.is_empty() {
         if choice.q.len() > NAME_MAX {
             return Err(invalid("q", "The name of a lock has at most 512 bytes."));
@@ -56,12 +56,12 @@ pub(super) async fn show(On { app, visitor, .. }: On<()>, Query(choice): Query<C
     let mut held = Vec::with_capacity(names.len());
     for name in names {
         // It may have been released since it was found.
-        if let Some(holder) = keel.lock(&name).inspect().await.map_err(problem)? {
+        if let Some(holder) = keel.lock(&name).inspect().await.map_err(lock_problem)? {
             held.push((name, holder));
         }
     }
     if let (true, Some(shown)) = (held.is_empty() && !is_scan, LockName::shown_as(&choice.q)) {
-        let holder = keel.lock(shown.as_str()).inspect().await.map_err(problem)?;
+        let holder = keel.lock(shown.as_str()).inspect().await.map_err(lock_problem)?;
         held.extend(holder.map(|holder| (shown.to_string(), holder)));
     }
     let reports = app.collector.reports().await;
@@ -119,39 +119,7 @@ fn break_form(visitor: &Visitor, name: &str, holder: &Holder) -> Markup {
 
 pub(super) async fn break_lock(at: On<()>, Form(form): Form<Breaking>) -> Result<Acted, Problem> {
     let Breaking { name, fence, confirm } = form;
-    break_confirmed(&name, &confirm)?;
-    let act = async {
-        taken_away(&at.app, &name, fence).await?;
-        Ok(format!("{name} was broken (fencing token {fence})."))
-    };
+    let broken = at.perform(lock::break_lock(&at.app.source.keel, &name, fence), &confirm).await?;
     let path = format!("/locks?q={}", utf8_percent_encode(&name, SEGMENT));
-    at.acted(("break", json!({ "lock": name, "fence": fence })), &path, act).await
-}
-
-/// Refuses to break a lock whose name was not typed.
-pub(in crate::console) fn break_confirmed(name: &str, typed: &str) -> Result<(), Problem> {
-    if typed == name {
-        return Ok(());
-    }
-    let detail = format!("To break the lock, type its name: {name}. Nothing was changed.");
-    Err(Problem::of_field(NOT_CONFIRMED, "confirm", detail))
-}
-
-/// Takes the lock away from the holder with this fencing token.
-pub(in crate::console) async fn taken_away(app: &App, name: &str, fence: u64) -> Result<(), Problem> {
-    match app.source.keel.lock(name).break_lock(Some(Fence(fence))).await.map_err(problem)? {
-        Some(_) => Ok(()),
-        None => {
-            let detail = format!("The lock is not held with fencing token {fence}. Nothing was changed.");
-            Err(Problem::new(CHANGED_MEANWHILE, detail))
-        }
-    }
-}
-
-pub(in crate::console) fn problem(error: LockError) -> Problem {
-    match error {
-        LockError::Invalid(reason) => invalid("name", reason),
-        LockError::Link(error) if error.outcome_unknown() => Problem::new(Kind::OUTCOME_UNKNOWN, format!("{error}.")),
-        error => Problem::new(Kind::UNAVAILABLE, format!("{}.", error.to_string().trim_end_matches('.'))),
-    }
+    Ok(at.to(&path, format!("{name} {}.", broken.text())).await)
 }

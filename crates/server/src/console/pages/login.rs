@@ -2,9 +2,9 @@
 
 use super::layout::{csrf, page};
 use crate::console::app::App;
-use crate::console::kind::{TOO_MANY, UNAUTHORIZED};
 use crate::console::rights::Visitor;
 use crate::console::security::{login::cookie_id, session};
+use crate::kind::{TOO_MANY, UNAUTHORIZED};
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Redirect, Response};

@@ -4,7 +4,7 @@ mod caches;
 mod docs;
 mod layout;
 mod link;
-pub(in crate::console) mod locks;
+pub(crate) mod locks;
 mod log;
 mod login;
 mod operation;
@@ -12,9 +12,9 @@ mod outbox;
 mod overview;
 mod pause;
 mod processes;
-pub(in crate::console) mod queues;
+pub(crate) mod queues;
 mod setup;
-pub(in crate::console) mod streams;
+pub(crate) mod streams;
 mod wrapping;
 
 pub(crate) use layout::problem_page;
@@ -22,12 +22,12 @@ pub(crate) use web::grouped as number;
 
 use super::on::On;
 use super::rights::{Action, Notice, Table};
+use crate::operations::{Done, Operation};
 use axum::response::{IntoResponse, Redirect, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use queues::{dead, job, jobs, letter, queue};
 use rust_embed::RustEmbed;
 use serde::Deserialize;
-use serde_json::Value;
 use web::{Problem, asset};
 
 /// The embedded assets.
@@ -40,7 +40,7 @@ pub(crate) const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_'
 
 /// What a form sends whose visitor has to type the name of the topic or the group.
 #[derive(Deserialize)]
-struct Confirmed {
+pub(crate) struct Confirmed {
     #[serde(default)]
     confirm: String,
 }
@@ -117,7 +117,7 @@ pub(crate) fn group_path(stream: &str, group: &str) -> String {
 }
 
 /// The response of a form: the way to a page, which shows the answer of the action, if there is one.
-struct Acted {
+pub(crate) struct Acted {
     path: String,
     answer: Option<String>,
 }
@@ -144,16 +144,16 @@ impl IntoResponse for Acted {
 }
 
 impl<N> On<N> {
-    /// Does something, which is in the audit log, and leads to the page at `path`, which shows the answer and new figures.
-    async fn acted(
-        &self,
-        (action, target): (&'static str, Value),
-        path: &str,
-        act: impl Future<Output = Result<String, Problem>>,
-    ) -> Result<Acted, Problem> {
-        let answer = self.act(action, target, act).await?;
+    /// Does an operation on one thing, and leads to the page at `path`, which shows the answer and new figures.
+    async fn done(&self, operation: Operation<'_>, typed: &str, path: &str) -> Result<Acted, Problem> {
+        let Done { text, .. } = self.perform(operation, typed).await?;
+        Ok(self.to(path, text).await)
+    }
+
+    /// Leads to the page at `path`, which shows the answer and new figures.
+    async fn to(&self, path: &str, answer: String) -> Acted {
         self.app.collector.run_once().await;
-        Ok(Acted::new(path, answer))
+        Acted::new(path, answer)
     }
 }
 

@@ -3,19 +3,16 @@
 use super::layout::{csrf, page};
 use super::{Acted, number};
 use crate::console::app::App;
-use crate::console::kind::{CHANGED_MEANWHILE, NEEDS_DATABASE, NOT_CONFIRMED, invalid};
 use crate::console::on::On;
 use crate::console::rights::{Action, Visitor};
 use crate::console::security::redact::HIDDEN;
 use crate::console::source::{Parked as ParkedRows, sql_problem};
-use crate::database::{Database, on};
+use crate::kind::{NEEDS_DATABASE, invalid};
+use crate::operations::release::{Parked, release};
 use crate::output::{printable, truncated};
 use crate::time::{distance, span};
-use evenkeel::sql::relay::operate::{Outbox, ParkedDecision};
-use evenkeel::sql::{ParkedMessageDecision, WorkId};
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::{Value, json};
 use web::{Form, Problem, from_hex, hex};
 
 /// What names a parked unit of work, a parked key, or a parked message; `confirm` is what was typed to give it up.
@@ -145,116 +142,37 @@ fn decide(
 }
 
 pub(super) async fn resend(at: On<()>, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
-    let (what, target) = choice.of_outbox()?;
-    at.acted(("resend", target), "/outbox", Box::pin(release(&at.app, &what, ParkedDecision::Resend))).await
+    choice.decide(&at, choice.of_outbox()?, false).await
 }
 
 pub(super) async fn skip(at: On<()>, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
-    let (what, target) = choice.of_outbox()?;
-    choice.check(match &what {
-        OutboxItem::Work(_) => choice.work.get(..8).unwrap_or_default(),
-        OutboxItem::Key(topic, _) => topic,
-    })?;
-    at.acted(("skip", target), "/outbox", Box::pin(release(&at.app, &what, ParkedDecision::Skip))).await
+    choice.decide(&at, choice.of_outbox()?, true).await
 }
 
 pub(super) async fn run_message(at: On<()>, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
-    let (message, target) = choice.of_inbox()?;
-    let act = Box::pin(release_message(&at.app, &choice.group, &message, ParkedMessageDecision::Run));
-    at.acted(("resend", target), "/outbox", act).await
+    choice.decide(&at, Parked::Message { group: &choice.group, id: &choice.message()? }, false).await
 }
 
 pub(super) async fn skip_message(at: On<()>, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
-    let (message, target) = choice.of_inbox()?;
-    choice.check(&choice.group)?;
-    let act = Box::pin(release_message(&at.app, &choice.group, &message, ParkedMessageDecision::Skip));
-    at.acted(("skip", target), "/outbox", act).await
-}
-
-/// A parked thing of the outbox.
-enum OutboxItem {
-    Work(WorkId),
-    /// Topic and key.
-    Key(String, String),
+    choice.decide(&at, Parked::Message { group: &choice.group, id: &choice.message()? }, true).await
 }
 
 impl Choice {
-    fn of_outbox(&self) -> Result<(OutboxItem, Value), Problem> {
+    fn of_outbox(&self) -> Result<Parked<'_>, Problem> {
         if self.work.is_empty() {
-            without_nul("topic", &self.topic)?;
-            without_nul("key", &self.key)?;
-            let target = json!({ "topic": self.topic, "key": self.key });
-            return Ok((OutboxItem::Key(self.topic.clone(), self.key.clone()), target));
+            return Ok(Parked::Key { topic: &self.topic, key: &self.key });
         }
-        let work = self.work.parse();
-        let work = work.map_err(|_| invalid("work", "This is not the id of a unit of work."))?;
-        Ok((OutboxItem::Work(work), json!({ "work": self.work })))
+        let work = self.work.parse().map_err(|_| invalid("work", "This is not the id of a unit of work."))?;
+        Ok(Parked::Work(work, &self.work))
     }
 
     /// The bytes of the message's name.
-    fn of_inbox(&self) -> Result<(Vec<u8>, Value), Problem> {
-        let unreadable = || invalid("message", "Use the form of the page.");
-        let message = from_hex(&self.message).ok_or_else(unreadable)?;
-        without_nul("group", &self.group)?;
-        Ok((message, json!({ "group": self.group, "message": self.message })))
+    fn message(&self) -> Result<Vec<u8>, Problem> {
+        from_hex(&self.message).ok_or_else(|| invalid("message", "Use the form of the page."))
     }
 
-    fn check(&self, expected: &str) -> Result<(), Problem> {
-        if self.confirm == expected && !expected.is_empty() {
-            return Ok(());
-        }
-        let detail = format!("To give it up, type: {expected}. Nothing was changed.");
-        Err(Problem::of_field(NOT_CONFIRMED, "confirm", detail))
-    }
-}
-
-/// Some databases find nothing with such a text, others refuse the statement.
-fn without_nul(field: &'static str, text: &str) -> Result<(), Problem> {
-    if text.contains('\0') { Err(invalid(field, "No name has a NUL character.")) } else { Ok(()) }
-}
-
-fn database(app: &App) -> Result<&Database, Problem> {
-    app.source.database.as_ref().ok_or_else(|| Problem::plain(NEEDS_DATABASE))
-}
-
-/// The database, unless its tables are those of another version.
-async fn writable(app: &App) -> Result<&Database, Problem> {
-    let database = database(app)?;
-    database.check_schema().await.map_err(|error| sql_problem(&error))?;
-    Ok(database)
-}
-
-async fn release(app: &App, what: &OutboxItem, how: ParkedDecision) -> Result<String, Problem> {
-    let database = writable(app).await?;
-    let released = match what {
-        OutboxItem::Work(work) => on!(database, pool => Outbox::new(pool).release(*work, how).await),
-        OutboxItem::Key(topic, key) => on!(database, pool => Outbox::new(pool).release_key(topic, key, how).await),
-    };
-    let done = match how {
-        ParkedDecision::Resend => "Released: a relay tries it again now.",
-        ParkedDecision::Skip => "Given up.",
-    };
-    answer(released.map_err(|error| sql_problem(&error))?, done)
-}
-
-async fn release_message(
-    app: &App,
-    group: &str,
-    message: &[u8],
-    how: ParkedMessageDecision,
-) -> Result<String, Problem> {
-    let released = on!(writable(app).await?, pool => app.source.keel.inbox(pool).release(group, message, how).await);
-    let done = match how {
-        ParkedMessageDecision::Run => "Released: the message is processed at its next delivery.",
-        ParkedMessageDecision::Skip => "Given up: the message is never processed.",
-    };
-    answer(released.map_err(|error| sql_problem(&error))?, done)
-}
-
-fn answer(is_released: bool, done: &str) -> Result<String, Problem> {
-    if is_released {
-        Ok(done.to_owned())
-    } else {
-        Err(Problem::new(CHANGED_MEANWHILE, "It is no longer parked. Nothing was changed."))
+    async fn decide(&self, at: &On<()>, parked: Parked<'_>, gives_up: bool) -> Result<Acted, Problem> {
+        let database = at.app.source.database.as_ref().ok_or_else(|| Problem::plain(NEEDS_DATABASE))?;
+        at.done(release(database, parked, gives_up), &self.confirm, "/outbox").await
     }
 }

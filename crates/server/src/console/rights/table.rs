@@ -125,7 +125,7 @@ impl Table {
     }
 
     /// The router, with responses for unknown paths and methods.
-    pub(in crate::console) fn into_router(self) -> Router<App> {
+    pub(crate) fn into_router(self) -> Router<App> {
         self.router
             .fallback(async || StatusCode::NOT_FOUND)
             .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)

@@ -2,7 +2,7 @@
 
 use crate::console::api::with_outcome;
 use crate::console::app::App;
-use crate::console::kind::FORWARDED;
+use crate::kind::FORWARDED;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;

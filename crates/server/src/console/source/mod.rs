@@ -1,15 +1,13 @@
 //! [`Source`]: the Redis with a prefix, and the database, that a console shows.
 
-mod errors;
 mod searches;
 
-pub(crate) use errors::{cache_problem, no_room, queue_problem, shards_problem, sql_problem, stream_problem};
+pub(crate) use crate::operations::failure::{cache_problem, queue_problem, sql_problem, stream_problem};
 pub(crate) use searches::Searches;
 
 use crate::address::Address;
-use crate::console::kind::UNKNOWN_GROUP;
 use crate::database::{Database, on};
-use crate::stream::unregister::find;
+use crate::operations::unregister;
 use evenkeel::Keel;
 use evenkeel::queue::topic::Topic;
 use evenkeel::sql::SqlError;
@@ -79,9 +77,7 @@ impl Source {
     /// The dead letters of a group of a stream.
     pub(crate) async fn letters(&self, stream: &str, group: &str) -> Result<DeadLetters, Problem> {
         let stream = self.stream(stream).await?;
-        if find(&stream, group).await.map_err(stream_problem)?.is_none() {
-            return Err(Problem::plain(UNKNOWN_GROUP));
-        }
+        unregister::group(&stream, group).await?;
         stream.dead(group).map_err(stream_problem)
     }
 }

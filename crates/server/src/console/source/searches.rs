@@ -1,6 +1,6 @@
 //! [`Searches`]: one search or check of a source at a time.
 
-use crate::console::kind::TOO_MANY;
+use crate::kind::TOO_MANY;
 use evenkeel::clock::Clock;
 use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};

@@ -1,5 +1,6 @@
 //! `dead redrive`: sends dead letters back, at a rate some at a time.
 
+use crate::operations::group::What;
 use crate::output::{Output, Progress, foreign};
 use crate::queue::Servers;
 use crate::queue::slices::SLICE_SECONDS;
@@ -11,7 +12,7 @@ use serde_json::json;
 use std::time::Duration;
 
 #[derive(clap::Args)]
-pub(in crate::queue) struct RedriveArguments {
+pub(crate) struct RedriveArguments {
     /// Topic
     topic: String,
     /// Only these jobs: 32 hexadecimal digits each, or the ids that their senders chose
@@ -48,6 +49,7 @@ pub(in crate::queue) struct RedriveArguments {
 }
 
 pub(super) async fn redrive(servers: &Servers<'_>, arguments: RedriveArguments, output: Output) -> Result<bool> {
+    What::redrive(arguments.rate)?;
     let topic = crate::queue::topic(servers, &arguments.topic).await?;
     let name = arguments.name.clone().unwrap_or_else(|| time::text(topic.now_ms()));
     let mut redrive = configured(topic.redrive(&name), &arguments);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const HEADINGS: [&str; 6] = ["ID", "TIME", "PRIORITY", "ERRORS", "BODY", "LAST ERROR"];
 
 #[derive(clap::Args)]
-pub(in crate::queue) struct Arguments {
+pub(crate) struct Arguments {
     /// Topic
     topic: String,
     /// Text in the body or in an error
@@ -26,7 +26,7 @@ pub(in crate::queue) struct Arguments {
 }
 
 /// Reads on until a part of the search has found something, or a signal stops it.
-pub(in crate::queue) async fn find(servers: &Servers<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
+pub(crate) async fn find(servers: &Servers<'_>, arguments: &Arguments, output: Output) -> Result<bool> {
     let topic = topic(servers, &arguments.topic).await?;
     let place = JobState::from(arguments.state);
     let mut stop = std::pin::pin!(web::stop_requested()?);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const HEADINGS: [&str; 7] = ["ID", "TIME", "PRIORITY", "ERRORS", "BYTES", "BODY", "LAST ERROR"];
 
-pub(in crate::queue) async fn newest(servers: &Servers<'_>, arguments: &PeekArguments, output: Output) -> Result<bool> {
+pub(crate) async fn newest(servers: &Servers<'_>, arguments: &PeekArguments, output: Output) -> Result<bool> {
     let topic = topic(servers, &arguments.topic).await?;
     let (place, after) = (JobState::from(arguments.state), arguments.page.after);
     let page = topic.previews(place, after, usize::from(arguments.page.limit)).await?;

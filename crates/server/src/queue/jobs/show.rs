@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use evenkeel::queue::{CompletionRecord, ErrorClass, Found, Job, JobId, Note, Retries, RetryDelay, State};
 use serde_json::{Value, json};
 
-pub(in crate::queue) async fn job(servers: &Servers<'_>, arguments: &JobArguments, output: Output) -> Result<bool> {
+pub(crate) async fn job(servers: &Servers<'_>, arguments: &JobArguments, output: Output) -> Result<bool> {
     let topic = topic(servers, &arguments.topic).await?;
     let id = job_id(&topic, &arguments.id).await?;
     let now = topic.now_ms();

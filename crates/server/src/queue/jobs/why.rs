@@ -8,7 +8,7 @@ use evenkeel::queue::topic::Why;
 use serde_json::json;
 
 /// Exit code 1 if the job is unknown.
-pub(in crate::queue) async fn why(servers: &Servers<'_>, arguments: &JobArguments, output: Output) -> Result<bool> {
+pub(crate) async fn why(servers: &Servers<'_>, arguments: &JobArguments, output: Output) -> Result<bool> {
     let topic = topic(servers, &arguments.topic).await?;
     let id = job_id(&topic, &arguments.id).await?;
     let why = topic.why(id).await?;

@@ -45,6 +45,12 @@ async fn job_is_enqueued_read_changed_and_revoked() {
     );
     let late = caller.post_with(&format!("{path}/edit"), &if_match, &json!({ "body": 3 })).await;
     assert_eq!(problem(&late), (409, "changed-meanwhile".to_owned(), "none".to_owned()));
+    // The beginning of a tag is none.
+    for short in ["\"\"", &tag[..5]] {
+        let early =
+            caller.post_with(&format!("{path}/edit"), &format!("if-match: {short}\r\n"), &json!({ "body": 3 })).await;
+        assert_eq!(problem(&early).0, 409, "{short}: {}", early.text);
+    }
 
     let limits = Limits { jobs_max: None, bytes_max: Some(4_000) };
     console.keel.topic("mail").await.unwrap().set_limits(limits).await.unwrap();

@@ -97,7 +97,8 @@ async fn wrong_confirmation_deletes_nothing() {
     let console = Console::start(false).await;
     console.add_dead(json!({}), "bad address").await;
     let (cookie, csrf) = console.visit("/queues/mail/dead", "").await;
-    let body = format!("csrf={csrf}&group=bad+address&from={FIRST}&until=9999999999999&confirm=male");
+    let body =
+        format!("csrf={csrf}&group=bad+address&name=0123456789abcdef&from={FIRST}&until=9999999999999&confirm=male");
     let refused = console.send("POST", "/queues/mail/dead/delete", &console.form(&cookie), &body).await;
     assert_eq!((refused.status, refused.text.contains("type the topic")), (422, true), "{}", refused.text);
     assert_eq!(console.keel.topic("mail").await.unwrap().stats().await.unwrap().dead(), 1);
@@ -198,7 +199,7 @@ async fn overview_begins_with_figures() {
 async fn every_problem_type_of_the_console_is_documented() {
     let console = Console::start(false).await;
     let docs = console.get("/docs", "").await.text;
-    let slugs = include_str!("../../../src/console/kind.rs").lines().filter_map(|line| {
+    let slugs = include_str!("../../../src/kind.rs").lines().filter_map(|line| {
         let (declared, _) = line.trim_start().strip_prefix("pub(crate) ")?.split_once("\", \"")?;
         Some(declared.split_once(", \"")?.1)
     });

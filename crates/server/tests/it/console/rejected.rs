@@ -83,7 +83,7 @@ const MESSAGE: &str =
     "INSERT INTO evenkeel_inbox (consumer_group, message_id, state, seen_at, met) VALUES ('accounts', x'37', 2, 1, 3)";
 
 /// Every form of the router into which a visitor types is here with its page and something wrong, or this fails.
-// shows: hazard CL6
+// shows: hazard CL6, hazard CL26
 #[tokio::test]
 async fn every_rejected_form_shows_its_page_with_what_was_typed() {
     let (database, pool) = crate::outbox::outbox().await;
@@ -112,6 +112,7 @@ async fn every_rejected_form_shows_its_page_with_what_was_typed() {
         (format!("{group}/pause"), "/streams/orders", "until=banana".to_owned()),
         (format!("{group}/seek"), "/streams/orders", "to=time&at=banana&confirm=billing".to_owned()),
         (format!("{group}/unregister"), "/streams/orders", "confirm=banana".to_owned()),
+        (format!("{group}/dead/replay"), "/streams/orders/groups/billing/dead", "q=&until=0&confirm=banana".to_owned()),
         (format!("{group}/dead/delete"), "/streams/orders/groups/billing/dead", "q=&until=0&confirm=banana".to_owned()),
         (format!("{letter}/delete"), &letter, "confirm=banana".to_owned()),
         (

@@ -218,7 +218,7 @@ async fn filled() -> (Fixture, Vec<Request>) {
         form(group("resume"), String::new()),
         form(format!("{}/replay", group(&format!("dead/{}", letter[2]))), String::new()),
         form(format!("{}/delete", group(&format!("dead/{}", letter[3]))), "confirm=billing".to_owned()),
-        form(group("dead/replay"), "q=&until=99999999999999".to_owned()),
+        form(group("dead/replay"), "q=&until=99999999999999&confirm=billing".to_owned()),
         form(group("seek"), "to=end&confirm=billing".to_owned()),
         form("/caches/invalidate".to_owned(), "cache=user&key=42&mode=purge".to_owned()),
         form("/locks/break".to_owned(), format!("name=dock&fence={}&confirm=dock", dock.fence())),

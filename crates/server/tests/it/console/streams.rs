@@ -48,8 +48,8 @@ async fn letters_of_streams_are_replayed_and_deleted_in_the_browser() {
     browser.wait_for_text("pre", "\"to\":").await.unwrap();
     browser.click("form[action$='/replay'] button").await.unwrap();
     browser.wait_for_text(".notice.good", "Replayed as").await.unwrap();
-    browser.click("details summary").await.unwrap();
-    browser.fill("input[name=confirm]", "billing").await.unwrap();
+    browser.click("details:has(form[action$='/dead/delete']) summary").await.unwrap();
+    browser.fill("form[action$='/dead/delete'] input[name=confirm]", "billing").await.unwrap();
     browser.click("form[action$='/dead/delete'] button").await.unwrap();
     browser.wait_for_text(".notice.good", "1 deleted").await.unwrap();
     assert_eq!(browser.console().await.unwrap(), Vec::<String>::new());

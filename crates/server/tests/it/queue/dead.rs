@@ -6,6 +6,7 @@ use serde_json::json;
 use std::io::Read;
 use testkit::process::Launch;
 
+// shows: hazard CL26
 #[tokio::test]
 async fn dead_letters_are_redriven_and_deleted() {
     let fixture = Fixture::new().await;
@@ -30,11 +31,14 @@ async fn dead_letters_are_redriven_and_deleted() {
         (2, 1),
         "{history}"
     );
-    let removed = fixture.queue(&["dead", "rm", "mail", "a", "unknown"]).await;
+    let unconfirmed = fixture.queue(&["dead", "rm", "mail", "a", "unknown"]).await;
+    let says = unconfirmed.err.contains("this deletes 2 dead letters of mail for good; to do it, add --confirm mail");
+    assert_eq!((unconfirmed.code, says), (2, true), "{}", unconfirmed.err);
+    let removed = fixture.queue(&["dead", "rm", "mail", "a", "unknown", "--confirm", "mail"]).await;
     assert_eq!((removed.code, removed.out.as_str()), (1, "a: deleted\nunknown: not a dead letter\n"));
     let unconfirmed = fixture.queue(&["dead", "rm", "mail", "--all"]).await;
     assert_eq!(unconfirmed.code, 2);
-    assert!(unconfirmed.err.contains("--all --confirm mail"), "{}", unconfirmed.err);
+    assert!(unconfirmed.err.contains("add --confirm mail"), "{}", unconfirmed.err);
     let wrong = fixture.queue(&["dead", "rm", "mail", "--all", "--confirm", "male"]).await;
     assert_eq!((wrong.code, fixture.json(&["stats", "mail"]).await["dead"].clone()), (2, json!(3)));
     fixture.json(&["dead", "rm", "mail", "--all", "--confirm", "mail"]).await;

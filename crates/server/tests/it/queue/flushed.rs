@@ -20,7 +20,7 @@ const COMMANDS: [(&str, i32, &str); 17] = [
     ("run mail a", 1, "not changed: no such job"),
     ("dead ls mail", 0, "no dead letters"),
     ("dead redrive mail", 0, "0 redriven"),
-    ("dead rm mail a", 1, "not a dead letter"),
+    ("dead rm mail a --confirm mail", 1, "not a dead letter"),
     ("dead rm mail --all --confirm mail", 0, "0 dead letters deleted"),
     ("pause mail", 0, "paused until resumed"),
     ("resume mail", 0, "resumed"),

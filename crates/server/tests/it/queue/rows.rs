@@ -128,7 +128,7 @@ async fn job_changes_hold_after_flush<DB: Database>(database: park::Database) {
         fixture.run(&["revoke", "mail", &soon, &moved, &edited, &amended, &name("added")]).await;
 
         fixture.add_dead_letter(&name("dead")).await;
-        let removed = fixture.run(&["dead", "rm", "mail", &name("dead")]).await;
+        let removed = fixture.run(&["dead", "rm", "mail", &name("dead"), "--confirm", "mail"]).await;
         assert_eq!(removed.code, 0, "{}{}", removed.out, removed.err);
         fixture.add_dead_letter(&name("all")).await;
         let removed = fixture.run(&["dead", "rm", "mail", "--all", "--confirm", "mail"]).await;
@@ -215,7 +215,7 @@ async fn dead_letters_hold_after_flush<DB: Database>(database: park::Database) {
         fixture.reopen(is_flushed).await;
         assert!(fixture.due(&back).await.is_some(), "it was sent back, flushed: {is_flushed}");
         assert_eq!((fixture.due(&kept).await, listed().await), (None, 1), "it was not, flushed: {is_flushed}");
-        assert_eq!(fixture.run(&["dead", "rm", "mail", &kept]).await.code, 0);
+        assert_eq!(fixture.run(&["dead", "rm", "mail", &kept, "--confirm", "mail"]).await.code, 0);
         fixture.reopen(is_flushed).await;
         assert_eq!((fixture.due(&kept).await, listed().await), (None, 0), "flushed: {is_flushed}");
         assert_eq!(fixture.run(&["revoke", "mail", &back]).await.code, 0);
@@ -292,7 +292,7 @@ async fn queue_refuses_changes_without_the_database() {
         vec!["pause", "mail"],
         vec!["resume", "mail"],
         vec!["add", "mail", "{}"],
-        vec!["dead", "rm", "mail", "a"],
+        vec!["dead", "rm", "mail", "a", "--confirm", "mail"],
         vec!["dead", "rm", "mail", "--all", "--confirm", "mail"],
         vec!["dead", "redrive", "mail"],
         vec!["job", "mail", "unknown"],

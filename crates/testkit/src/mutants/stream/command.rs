@@ -10,19 +10,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::group_is_paused_moved_and_trimmed",
     ),
     mutant(
-        "stream_command_seek_confirmed",
-        "A seek skips or repeats entries without a confirmation.",
-        "stream::group_is_paused_moved_and_trimmed",
-    ),
-    mutant(
         "stream_command_trim_confirmed",
         "Entries are removed without a confirmation.",
         "stream::group_is_paused_moved_and_trimmed",
-    ),
-    mutant(
-        "stream_command_group_known",
-        "A misspelled group looks like one without dead letters.",
-        "stream::stream_errors_are_one_line_and_exit_code_2",
     ),
     mutant(
         "stream_command_replay_dry_run",
@@ -30,19 +20,9 @@ pub(super) const ROWS: &[Mutant] = &[
         "stream::dead_letters_of_a_group_are_listed_replayed_and_deleted",
     ),
     mutant(
-        "stream_command_replay_confirmed",
-        "All dead letters are replayed without a confirmation.",
+        "operation_confirmed",
+        "What needs a typed name is done without it: all dead letters are deleted.",
         "stream::dead_letters_of_a_group_are_listed_replayed_and_deleted",
-    ),
-    mutant(
-        "stream_command_remove_confirmed",
-        "All dead letters are deleted without a confirmation.",
-        "stream::dead_letters_of_a_group_are_listed_replayed_and_deleted",
-    ),
-    mutant(
-        "stream_command_unregister_confirmed",
-        "A group is unregistered without a confirmation.",
-        "stream::group_without_consumers_is_unregistered",
     ),
     mutant(
         "stream_unregister_unused",

@@ -141,13 +141,7 @@ async fn perform<T: Send + Sync + 'static>(
     }
     let (began, handled) = handle(worker, delivery, place.is_some()).await;
     let has_timed_out = handled.is_err();
-    let mut answer = match handled {
-        Ok(answer) => answer.unwrap_or_else(|panic| panicked(&panic)),
-        Err(message) => {
-            run.metrics.timed_out.increment(1);
-            Err((Reaction::Retry, message))
-        }
-    };
+    let mut answer = answered(worker, handled);
     if let Err((Reaction::PauseTopic(span), _)) = &mut answer
         && pause_topic(worker, *span).await
     {
@@ -252,6 +246,17 @@ fn record_result<T>(
     run.metrics.handlers.record(run.core.clock.now().since(began));
     run.metrics.handled(&outcome);
     outcome
+}
+
+/// The result of a handler that has returned, has panicked, or ran too long.
+fn answered<T>(worker: &ShardWorker<T>, handled: Result<Result<HandlerResult, String>, String>) -> HandlerResult {
+    match handled {
+        Ok(answer) => answer.unwrap_or_else(|panic| panicked(&panic)),
+        Err(message) => {
+            worker.run.metrics.timed_out.increment(1);
+            Err((Reaction::Retry, message))
+        }
+    }
 }
 
 fn panicked(panic: &str) -> HandlerResult {

@@ -7,16 +7,17 @@ use crate::console::api::OnTopic;
 use crate::console::api::openapi::{ActProblems, ReadProblems};
 use crate::console::api::topics::Nothing;
 use crate::console::api::wide::Wide;
-use crate::console::kind::{NOT_CONFIRMED, UNKNOWN_JOB, in_range, invalid};
-use crate::console::operations::{Begun, Plan, State, What};
-use crate::console::rights::{Action, Visitor};
-use crate::console::source::{queue_problem, shards_problem};
+use crate::console::rights::Visitor;
+use crate::console::running::{Begun, State};
+use crate::console::source::queue_problem;
+use crate::kind::{CHANGED_MEANWHILE, invalid};
+use crate::operations::dead as letter;
+use crate::operations::group::{self, What};
 use crate::queue::jobs::names::listed;
 use crate::queue::letters::{Bounds, SHOWN_MAX, read};
 use axum::Json;
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::time::Duration;
 use utoipa::ToSchema;
@@ -24,11 +25,10 @@ use web::{JsonBody, Problem, hex};
 
 /// How long a request waits for the end of its operation.
 const WAIT: Duration = Duration::from_secs(20);
-const RATES: std::ops::RangeInclusive<u32> = 1..=10_000;
 
 /// The dead letters by error, as they were read. A caller who may not see errors gets one group for each class of errors.
 #[derive(Serialize, ToSchema)]
-pub(in crate::console::api) struct Groups {
+pub(crate) struct Groups {
     groups: Vec<Group>,
     read: usize,
     /// There are more than were read.
@@ -48,7 +48,7 @@ struct Group {
 /// Which dead letters.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::console::api) struct Choice {
+pub(crate) struct Choice {
     /// A group, as `dead` names it.
     group: String,
     /// Only letters that died until this time, in ms since 1970.
@@ -64,7 +64,7 @@ pub(in crate::console::api) struct Choice {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::console::api) struct Deletion {
+pub(crate) struct Deletion {
     group: String,
     until: Wide,
     /// Only this letter, as `dead` names it, and newer ones; without it: all older letters of the group, too, also those that `dead` has not read.
@@ -76,14 +76,14 @@ pub(in crate::console::api) struct Deletion {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::console::api) struct Confirmation {
+pub(crate) struct Confirmation {
     /// The topic's name.
     confirm: String,
 }
 
 /// How many letters wait again: by this request, and by all with its key.
 #[derive(Serialize, ToSchema)]
-pub(in crate::console::api) struct Redriven {
+pub(crate) struct Redriven {
     redriven: Wide,
     redriven_in_all: Wide,
     /// The operation, which this console remembers for a while.
@@ -94,7 +94,7 @@ pub(in crate::console::api) struct Redriven {
 
 /// How many letters were deleted: by this request, and by all with its key.
 #[derive(Serialize, ToSchema)]
-pub(in crate::console::api) struct Deleted {
+pub(crate) struct Deleted {
     deleted: Wide,
     #[serde(skip_serializing_if = "Option::is_none")]
     deleted_in_all: Option<Wide>,
@@ -109,10 +109,9 @@ pub(in crate::console::api) struct Deleted {
 #[utoipa::path(
     get, path = "/api/v1/sources/{source}/topics/{topic}/dead", operation_id = "list_dead_groups",
     tag = "dead letters", summary = "Dead letters by error",
-    params(("source" = String, Path), ("topic" = String, Path)),
     responses((status = 200, description = "Done", body = Groups), ReadProblems)
 )]
-pub(in crate::console::api) async fn groups(at: OnTopic) -> Result<Json<Groups>, Problem> {
+pub(crate) async fn groups(at: OnTopic) -> Result<Json<Groups>, Problem> {
     let topic = at.topic().await?;
     let read = read(&topic, at.visitor.naming(), SHOWN_MAX).await.map_err(queue_problem)?;
     let mut groups: Vec<Group> = read.groups.into_iter().map(|(group, count)| Group { group, count }).collect();
@@ -125,24 +124,21 @@ pub(in crate::console::api) async fn groups(at: OnTopic) -> Result<Json<Groups>,
     post, path = "/api/v1/sources/{source}/topics/{topic}/dead/redrive", operation_id = "redrive_dead_group",
     tag = "dead letters", summary = "Send a group of dead letters back",
     extensions(("x-refused-by-state" = json!(true))),
-    params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = String, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat")),
+    params(("Idempotency-Key" = String, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat")),
     request_body = Choice,
     responses((status = 200, description = "Done", body = Redriven), ActProblems)
 )]
-pub(in crate::console::api) async fn redrive(
+pub(crate) async fn redrive(
     at: OnTopic,
     headers: HeaderMap,
     JsonBody(choice): JsonBody<Choice>,
 ) -> Result<Json<Redriven>, Problem> {
-    at.check(Action::Redrive)?;
     let name = idempotency_name(&at.visitor, &headers)?.ok_or_else(|| {
         let detail = "Send `Idempotency-Key`: the same for a repeat, which then redrives no letter twice.";
         invalid("Idempotency-Key", detail)
     })?;
-    choice.rate.map_or(Ok(()), |rate| in_range("rate", rate, RATES))?;
-    let bounds = bounds(choice.from.as_deref(), choice.until)?;
-    let (done, in_all, operation, is_running) =
-        ended(&at, &name, (What::Redrive { rate: choice.rate }, choice.group, bounds)).await?;
+    let (what, bounds) = (What::redrive(choice.rate)?, bounds(choice.from.as_deref(), choice.until)?);
+    let (done, in_all, operation, is_running) = ended(&at, &name, (what, choice.group, bounds), "").await?;
     Ok(Json(Redriven { redriven: done, redriven_in_all: in_all, operation, is_running }))
 }
 
@@ -152,13 +148,13 @@ async fn ended(
     at: &OnTopic,
     name: &str,
     (what, group, bounds): (What, String, Bounds),
+    typed: &str,
 ) -> Result<(Wide, Wide, String, bool), Problem> {
     let topic = at.topic().await?;
     let naming = at.visitor.naming();
-    let target = what.target(&topic, &group, bounds);
     let name = hex(&Sha256::digest(format!("{} {} {name}", what.past(), topic.name()))[..16]);
-    let plan = Plan { name, topic, what, naming, group, bounds, target };
-    let Begun { operation, done } = at.app.operations.begin(&at.app, &at.visitor, plan)?;
+    let group = group::Group { name, topic, what, naming, group, bounds };
+    let Begun { operation, done } = at.app.operations.begin(&at.app, &at.visitor, group, typed)?;
     let has_rate = matches!(what, What::Redrive { rate: Some(_) });
     let state = operation.wait(if has_rate { Duration::ZERO } else { WAIT }).await;
     if let State::Failed(problem) = state {
@@ -168,7 +164,7 @@ async fn ended(
     Ok((
         Wide(in_all.saturating_sub(done.max(operation.earlier()))),
         Wide(in_all),
-        operation.name.clone(),
+        operation.group.name.clone(),
         state == State::Running,
     ))
 }
@@ -182,49 +178,39 @@ fn bounds(from: Option<&str>, until: Wide) -> Result<Bounds, Problem> {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/redrive", operation_id = "redrive_job",
     tag = "dead letters", summary = "Send one dead letter back",
-    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat")),
+    params(("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat")),
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(in crate::console::api) async fn redrive_one(
+pub(crate) async fn redrive_one(
     at: OnTopic,
     headers: HeaderMap,
     JsonBody(Nothing {}): JsonBody<Nothing>,
 ) -> Result<Json<Changed>, Problem> {
-    at.check(Action::Redrive)?;
     let (topic, id) = at.job().await?;
-    let redrive_name = idempotency_name(&at.visitor, &headers)?;
     let once = || format!("api {}", hex(&rand::random::<[u8; 16]>()));
-    let redrive_name = redrive_name.unwrap_or_else(once);
-    let act = async {
-        let report = topic.redrive(&redrive_name).only([id]).run().await.map_err(shards_problem)?;
-        match report.taken_in_all {
-            0 => Err(Problem::new(UNKNOWN_JOB, "There is no dead letter of this id. Nothing was changed.")),
-            _ => Ok(Changed { result: "redriven" }),
-        }
-    };
-    at.act("redrive", json!({ "topic": at.names.topic, "job": id.to_string() }), act).await.map(Json)
+    let name = idempotency_name(&at.visitor, &headers)?.unwrap_or_else(once);
+    at.changed(letter::redrive(&topic, id, &name), "").await
 }
 
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/dead/delete", operation_id = "delete_dead_group",
     tag = "dead letters", summary = "Delete a group of dead letters; there is no undo",
     extensions(("x-refused-by-state" = json!(true))),
-    params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat")),
+    params(("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat")),
     request_body = Deletion,
     responses((status = 200, description = "Done", body = Deleted), ActProblems)
 )]
-pub(in crate::console::api) async fn delete(
+pub(crate) async fn delete(
     at: OnTopic,
     headers: HeaderMap,
     JsonBody(deletion): JsonBody<Deletion>,
 ) -> Result<Json<Deleted>, Problem> {
-    at.check(Action::Delete)?;
-    confirmed(&at.names.topic, &deletion.confirm)?;
     // Without a key a resend is an operation of its own; it finds only letters of the same bounds that are left.
     let name = idempotency_name(&at.visitor, &headers)?.unwrap_or_else(|| hex(&rand::random::<[u8; 16]>()));
     let bounds = bounds(deletion.from.as_deref(), deletion.until)?;
-    let (deleted, in_all, operation, is_running) = ended(&at, &name, (What::Delete, deletion.group, bounds)).await?;
+    let (deleted, in_all, operation, is_running) =
+        ended(&at, &name, (What::Delete, deletion.group, bounds), &deletion.confirm).await?;
     let (operation, is_running) = (Some(operation), Some(is_running));
     Ok(Json(Deleted { deleted, deleted_in_all: Some(in_all), operation, is_running }))
 }
@@ -233,38 +219,25 @@ pub(in crate::console::api) async fn delete(
     post, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/delete", operation_id = "delete_job",
     tag = "dead letters", summary = "Delete one dead letter; there is no undo",
     extensions(("x-refused-by-state" = json!(true))),
-    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
     request_body = Confirmation,
     responses((status = 200, description = "Done", body = Deleted), ActProblems)
 )]
-pub(in crate::console::api) async fn delete_one(
+pub(crate) async fn delete_one(
     at: OnTopic,
     JsonBody(Confirmation { confirm }): JsonBody<Confirmation>,
 ) -> Result<Json<Deleted>, Problem> {
-    at.check(Action::Delete)?;
-    confirmed(&at.names.topic, &confirm)?;
     let (topic, id) = at.job().await?;
-    let act = async {
-        let deleted = topic.delete_dead(&[id]).await.map_err(queue_problem)?;
-        let deleted = Wide::from(deleted.into_iter().filter(|was_dead| *was_dead).count());
-        Ok(Deleted { deleted, deleted_in_all: None, operation: None, is_running: None })
+    let deleted = match at.perform(letter::delete(&topic, &[id]).one(), &confirm).await {
+        Ok(_) => Wide(1),
+        // The answer to a repeat.
+        Err(problem) if problem.kind() == CHANGED_MEANWHILE => Wide(0),
+        Err(problem) => return Err(problem),
     };
-    at.act("delete", json!({ "topic": at.names.topic, "job": id.to_string() }), act).await.map(Json)
-}
-
-fn confirmed(topic: &str, typed: &str) -> Result<(), Problem> {
-    if typed == topic {
-        return Ok(());
-    }
-    let detail = format!("To delete, send the topic's name, {topic}, as `confirm`. Nothing was deleted.");
-    Err(Problem::of_field(NOT_CONFIRMED, "confirm", detail))
+    Ok(Json(Deleted { deleted, deleted_in_all: None, operation: None, is_running: None }))
 }
 
 /// `Idempotency-Key`, together with the key that sent it: two programs may choose the same one.
-pub(in crate::console::api) fn idempotency_name(
-    visitor: &Visitor,
-    headers: &HeaderMap,
-) -> Result<Option<String>, Problem> {
+pub(crate) fn idempotency_name(visitor: &Visitor, headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let text = value.to_str().ok().filter(|text| (1..=256).contains(&text.len()));
     let text =

@@ -6,9 +6,9 @@ use crate::console::api::body::{given, sent};
 use crate::console::api::limits::{base64, delay, sender_id, time, unique_key};
 use crate::console::api::openapi::ActProblems;
 use crate::console::api::wide::Wide;
-use crate::console::kind::{PARTIAL, invalid};
 use crate::console::rights::Action;
 use crate::console::source::queue_problem;
+use crate::kind::{PARTIAL, invalid};
 use crate::queue::jobs::names::PriorityName;
 use axum::Json;
 use axum::http::HeaderMap;
@@ -27,7 +27,7 @@ const JOBS_MAX: usize = 100;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewJobs)]
-pub(in crate::console::api) struct Jobs {
+pub(crate) struct Jobs {
     #[schema(min_items = 1, max_items = 100)]
     jobs: Vec<New>,
 }
@@ -66,7 +66,7 @@ struct Unique {
 
 /// What has become of each job, in order.
 #[derive(Serialize, ToSchema)]
-pub(in crate::console::api) struct Added {
+pub(crate) struct Added {
     jobs: Vec<One>,
 }
 
@@ -82,16 +82,16 @@ struct One {
     post, path = "/api/v1/sources/{source}/topics/{topic}/jobs", operation_id = "enqueue_jobs",
     tag = "programs", summary = "Enqueue 1 to 100 jobs",
     extensions(("x-refused-by-state" = json!(true))),
-    params(("source" = String, Path), ("topic" = String, Path), ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "Becomes the id of jobs without one")),
+    params(("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "Becomes the id of jobs without one")),
     request_body = Jobs,
     responses((status = 200, description = "Done", body = Added), ActProblems)
 )]
-pub(in crate::console::api) async fn enqueue(
+pub(crate) async fn enqueue(
     at: OnTopic,
     headers: HeaderMap,
     JsonBody(Jobs { jobs }): JsonBody<Jobs>,
 ) -> Result<Json<Added>, Problem> {
-    at.check(Action::Enqueue)?;
+    at.visitor.check(Action::Enqueue, &at.names.topic)?;
     if !(1..=JOBS_MAX).contains(&jobs.len()) {
         return Err(invalid("jobs", format!("Send 1 to {JOBS_MAX} jobs in a request.")));
     }

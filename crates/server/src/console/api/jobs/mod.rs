@@ -10,11 +10,12 @@ use super::OnTopic;
 use super::body::Body;
 use super::openapi::ReadProblems;
 use super::wide::Wide;
-use crate::console::kind::{UNKNOWN_JOB, invalid};
 use crate::console::pages::queues::find::{self, TEXT_MAX};
 use crate::console::rights::Visitor;
 use crate::console::security::redact::{HIDDEN, Origin};
 use crate::console::source::queue_problem;
+use crate::kind::{UNKNOWN_JOB, invalid};
+use crate::operations::digest;
 use crate::output::JSON;
 use crate::queue::jobs::names::listed;
 use axum::Json;
@@ -25,9 +26,8 @@ use evenkeel::queue::{
     CompletionRecord, End, ErrorClass, Found, Job, JobId, Listed, Note, Priority, State as StoredState,
 };
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
-use web::{Problem, Query, hex};
+use web::{Problem, Query};
 
 /// Jobs of a page.
 const LIMIT: usize = 50;
@@ -113,7 +113,7 @@ struct Attempt {
 #[utoipa::path(
     get, path = "/api/v1/sources/{source}/topics/{topic}/jobs", operation_id = "list_jobs",
     tag = "jobs", summary = "List jobs, the latest first; or find one by the id of its sender",
-    params(("source" = String, Path), ("topic" = String, Path), Listing),
+    params(Listing),
     responses((status = 200, description = "Done", body = Jobs), ReadProblems)
 )]
 pub(super) async fn list(at: OnTopic, Query(listing): Query<Listing>) -> Result<Json<Jobs>, Problem> {
@@ -159,7 +159,6 @@ fn cursor(text: &str) -> Result<Listed, Problem> {
 #[utoipa::path(
     get, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}", operation_id = "show_job",
     tag = "jobs", summary = "One job, and why it is where it is",
-    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
     responses((status = 200, description = "Done", body = JobView), ReadProblems)
 )]
 pub(super) async fn show(at: OnTopic) -> Result<Response, Problem> {
@@ -178,7 +177,6 @@ pub(super) async fn show(at: OnTopic) -> Result<Response, Problem> {
 #[utoipa::path(
     get, path = "/api/v1/sources/{source}/topics/{topic}/jobs/{id}/body", operation_id = "show_job_body",
     tag = "jobs", summary = "The body of a job, byte for byte",
-    params(("source" = String, Path), ("topic" = String, Path), ("id" = String, Path)),
     responses((status = 200, description = "Done", body = String, content_type = "application/json"), ReadProblems)
 )]
 pub(super) async fn body(at: OnTopic) -> Result<Response, Problem> {
@@ -199,15 +197,9 @@ pub(super) async fn found(topic: &Topic, id: JobId) -> Result<Found, Problem> {
     topic.job(id).await.map_err(queue_problem)?.ok_or_else(|| Problem::plain(UNKNOWN_JOB))
 }
 
-/// The id in a path: the 32 digits, never a sender's id.
-pub(super) fn job_id(text: &str) -> Result<JobId, Problem> {
-    text.parse().map_err(|_| Problem::new(UNKNOWN_JOB, "The id of a job in a path is its 32 hexadecimal digits."))
-}
-
 /// Identifies a body, so that an edit names the one that it replaces.
-pub(super) fn etag(body: &[u8]) -> String {
-    let digest = hex(&Sha256::digest(body));
-    format!("\"{}\"", &digest[..32])
+fn etag(body: &[u8]) -> String {
+    format!("\"{}\"", &digest(body)[..32])
 }
 
 fn preview(at: &OnTopic, previewed: &Previewed) -> JobView {

@@ -4,14 +4,11 @@ use crate::console::api::OnStream;
 use crate::console::api::openapi::ActProblems;
 use crate::console::api::topics::{Nothing, Pause, Paused};
 use crate::console::api::wide::Wide;
-use crate::console::pages::streams::group::{confirmed, forget, goal};
-use crate::console::rights::Action;
 use crate::console::source::stream_problem;
+use crate::operations::{self, Of, unregister};
 use axum::Json;
-use evenkeel::clock::UnixMs;
 use evenkeel::stream::admin::SeekPreview;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::ToSchema;
 use web::{JsonBody, Problem};
 
@@ -19,44 +16,30 @@ use web::{JsonBody, Problem};
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/pause", tag = "streams", summary = "Pause a group: running handlers continue",
     operation_id = "pause_group",
     extensions(("x-refused-by-state" = json!(true))),
-    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Pause,
     responses((status = 200, description = "Done", body = Paused), ActProblems)
 )]
-pub(in crate::console::api) async fn pause(
-    at: OnStream,
-    JsonBody(pause): JsonBody<Pause>,
-) -> Result<Json<Paused>, Problem> {
-    at.check(Action::Pause)?;
-    let until = pause.until(&at.app)?;
-    let stream = at.stream().await?;
-    let act =
-        async { stream.pause(&at.names.group, until.map(UnixMs)).await.map_err(stream_problem).map(|()| "paused") };
-    at.act("pause", json!({ "stream": at.names.stream, "group": at.names.group, "until": until }), act).await?;
+pub(crate) async fn pause(at: OnStream, JsonBody(pause): JsonBody<Pause>) -> Result<Json<Paused>, Problem> {
+    let (now, stream) = (at.app.store_now(), at.stream().await?);
+    let of = Of::Group(&stream, &at.names.group);
+    at.perform(operations::pause(of, pause.until(), now)?, "").await?;
     Ok(Json(Paused { is_paused: true }))
 }
 
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/resume", tag = "streams", summary = "Resume a group",
     operation_id = "resume_group",
-    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Nothing,
     responses((status = 200, description = "Done", body = Paused), ActProblems)
 )]
-pub(in crate::console::api) async fn resume(
-    at: OnStream,
-    JsonBody(Nothing {}): JsonBody<Nothing>,
-) -> Result<Json<Paused>, Problem> {
-    at.check(Action::Pause)?;
-    let stream = at.stream().await?;
-    let act = async { stream.resume(&at.names.group).await.map_err(stream_problem).map(|()| "resumed") };
-    at.act("resume", json!({ "stream": at.names.stream, "group": at.names.group }), act).await?;
+pub(crate) async fn resume(at: OnStream, JsonBody(Nothing {}): JsonBody<Nothing>) -> Result<Json<Paused>, Problem> {
+    at.perform(operations::resume(Of::Group(&at.stream().await?, &at.names.group)), "").await?;
     Ok(Json(Paused { is_paused: false }))
 }
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::console::api) struct Seek {
+pub(crate) struct Seek {
     /// `start`, `end`, `time` or `entry`.
     #[schema(pattern = "^(start|end|time|entry)$")]
     to: String,
@@ -74,7 +57,7 @@ pub(in crate::console::api) struct Seek {
 /// What the seek does, or would do, in each partition.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SeekResult)]
-pub(in crate::console::api) struct Sought {
+pub(crate) struct Sought {
     is_dry_run: bool,
     partitions: Vec<Part>,
 }
@@ -97,27 +80,17 @@ struct Part {
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/seek", tag = "streams", summary = "Move a group: entries are handled again or skipped",
     operation_id = "seek_group",
     extensions(("x-refused-by-state" = json!(true))),
-    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Seek,
     responses((status = 200, description = "Done", body = Sought), ActProblems)
 )]
-pub(in crate::console::api) async fn seek(
-    at: OnStream,
-    JsonBody(seek): JsonBody<Seek>,
-) -> Result<Json<Sought>, Problem> {
-    at.check(Action::Seek)?;
-    let to = goal(&seek.to, &seek.at)?;
-    if !seek.dry_run {
-        confirmed(&at.names.group, &seek.confirm, "changed")?;
-    }
+pub(crate) async fn seek(at: OnStream, JsonBody(seek): JsonBody<Seek>) -> Result<Json<Sought>, Problem> {
+    let to = operations::seek::goal(&seek.to, &seek.at)?;
     let stream = at.stream().await?;
     let previews = stream.preview_seek(&at.names.group, to).await.map_err(stream_problem)?;
     // A partition that Redis rejects is an error of the seek, which moves the others.
     let previews = if seek.dry_run { previews.all().map_err(stream_problem)? } else { previews.found };
     if !seek.dry_run {
-        let act = async { stream.seek(&at.names.group, to).await.map_err(stream_problem).map(|()| "moved") };
-        let target = json!({ "stream": at.names.stream, "group": at.names.group, "to": seek.to, "at": seek.at });
-        at.act("seek", target, act).await?;
+        at.perform(operations::seek::seek(&stream, &at.names.group, to, &previews), &seek.confirm).await?;
     }
     let part = |preview: SeekPreview| Part {
         partition: preview.partition,
@@ -132,7 +105,7 @@ pub(in crate::console::api) async fn seek(
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = UnregisterGroup)]
-pub(in crate::console::api) struct Confirmation {
+pub(crate) struct Confirmation {
     /// The group's name.
     confirm: String,
 }
@@ -140,7 +113,7 @@ pub(in crate::console::api) struct Confirmation {
 /// A group was unregistered.
 #[derive(Serialize, ToSchema)]
 #[schema(as = UnregisteredGroup)]
-pub(in crate::console::api) struct Unregistered {
+pub(crate) struct Unregistered {
     /// The partitions in which Redis still has the group, and keeps the entries that it has not settled: remove it there with `XGROUP DESTROY`.
     partitions_left: Vec<u16>,
 }
@@ -149,17 +122,15 @@ pub(in crate::console::api) struct Unregistered {
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/unregister", tag = "streams", summary = "Forget a group that has no consumers any more",
     operation_id = "unregister_group",
     extensions(("x-refused-by-state" = json!(true))),
-    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Confirmation,
     responses((status = 200, description = "Done", body = Unregistered), ActProblems)
 )]
-pub(in crate::console::api) async fn unregister(
+pub(crate) async fn unregister(
     at: OnStream,
     JsonBody(Confirmation { confirm }): JsonBody<Confirmation>,
 ) -> Result<Json<Unregistered>, Problem> {
-    at.check(Action::Unregister)?;
-    confirmed(&at.names.group, &confirm, "changed")?;
     let stream = at.stream().await?;
-    let act = async { Ok(Unregistered { partitions_left: forget(&stream, &at.names.group).await? }) };
-    at.act("unregister", json!({ "stream": at.names.stream, "group": at.names.group }), act).await.map(Json)
+    let state = unregister::group(&stream, &at.names.group).await?;
+    at.perform(unregister::unregister(&at.app.source.keel, &stream, &state), &confirm).await?;
+    Ok(Json(Unregistered { partitions_left: unregister::left(&state) }))
 }

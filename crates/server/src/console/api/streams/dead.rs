@@ -4,18 +4,17 @@ use crate::console::api::OnStream;
 use crate::console::api::body::Body;
 use crate::console::api::openapi::{ActProblems, ReadProblems};
 use crate::console::api::wide::Wide;
-use crate::console::kind::invalid;
-use crate::console::pages::streams::group::confirmed;
 use crate::console::pages::streams::key;
-use crate::console::rights::{Action, Visitor};
+use crate::console::rights::Visitor;
 use crate::console::security::redact::Origin;
 use crate::console::source::stream_problem;
+use crate::kind::invalid;
+use crate::operations::{Answers, stream_dead};
 use crate::output::printable;
 use crate::stream::{kind, letters};
 use axum::Json;
-use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterFilter, LetterId, Note, Replayed};
+use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterFilter, LetterId, Note};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::ToSchema;
 use web::{JsonBody, Problem, Query};
 
@@ -25,7 +24,7 @@ const LETTERS_MAX: usize = 500;
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(in crate::console::api) struct Page {
+pub(crate) struct Page {
     after: Option<String>,
     limit: Option<usize>,
 }
@@ -33,7 +32,7 @@ pub(in crate::console::api) struct Page {
 /// A page of dead letters, by partition, then oldest first.
 #[derive(Serialize, ToSchema)]
 #[schema(as = StreamLetters)]
-pub(in crate::console::api) struct Letters {
+pub(crate) struct Letters {
     letters: Vec<LetterView>,
     /// Pass it on as `after`; absent: there are no more.
     next: Option<String>,
@@ -71,13 +70,12 @@ struct ErrorView {
     get, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead", tag = "streams", summary = "Dead letters of a group",
     operation_id = "list_letters",
     params(
-        ("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$"),
         ("after" = Option<String>, Query, pattern = "^[0-9]{1,4}:[0-9]{1,15}-[0-9]{1,15}$", description = "`next` of the page before"),
         ("limit" = Option<u16>, Query, minimum = 1, maximum = 500, description = "Default: 50"),
     ),
     responses((status = 200, description = "Done", body = Letters), ReadProblems)
 )]
-pub(in crate::console::api) async fn list(at: OnStream, Query(page): Query<Page>) -> Result<Json<Letters>, Problem> {
+pub(crate) async fn list(at: OnStream, Query(page): Query<Page>) -> Result<Json<Letters>, Problem> {
     let dead = at.letters().await?;
     let after = page.after.as_deref().map(|after| letter_id("after", after)).transpose()?;
     let limit = page.limit.unwrap_or(PAGE);
@@ -109,7 +107,7 @@ fn error(visitor: &Visitor, note: &Note) -> ErrorView {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ReplayLetters)]
-pub(in crate::console::api) struct Replay {
+pub(crate) struct Replay {
     /// The ids, as `dead` lists them.
     #[schema(min_items = 1, max_items = 500, pattern = "^[0-9]{1,4}:[0-9]{1,15}-[0-9]{1,15}$")]
     ids: Vec<String>,
@@ -118,7 +116,7 @@ pub(in crate::console::api) struct Replay {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = DeleteLetters)]
-pub(in crate::console::api) struct Deletion {
+pub(crate) struct Deletion {
     /// The ids, as `dead` lists them.
     #[schema(min_items = 1, max_items = 500, pattern = "^[0-9]{1,4}:[0-9]{1,15}-[0-9]{1,15}$")]
     ids: Vec<String>,
@@ -129,7 +127,7 @@ pub(in crate::console::api) struct Deletion {
 /// What has become of each letter, in order.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ChangedLetters)]
-pub(in crate::console::api) struct Changed {
+pub(crate) struct Changed {
     letters: Vec<One>,
 }
 
@@ -138,61 +136,41 @@ pub(in crate::console::api) struct Changed {
 struct One {
     id: String,
     /// `replayed`, `deleted`; `unknown`: it is no dead letter; `parked`: later entries of its key would overtake it, nothing changed.
-    result: &'static str,
+    result: String,
 }
 
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/replay", tag = "streams", summary = "Append dead letters again, for their group only",
     operation_id = "replay_letters",
     extensions(("x-refused-by-state" = json!(true))),
-    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Replay,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(in crate::console::api) async fn replay(
-    at: OnStream,
-    JsonBody(Replay { ids }): JsonBody<Replay>,
-) -> Result<Json<Changed>, Problem> {
-    at.check(Action::Redrive)?;
-    let parsed = letter_ids(&ids)?;
-    let dead = at.letters().await?;
-    let act = async {
-        let replayed = dead.replay_all(&parsed).await.map_err(stream_problem)?;
-        let word = |replayed| match replayed {
-            Replayed::Appended(_) => "replayed",
-            Replayed::Unknown => "unknown",
-            Replayed::Parked => "parked",
-        };
-        Ok(changed(&ids, replayed.into_iter().map(word)))
-    };
-    at.act("replay", json!({ "stream": at.names.stream, "group": at.names.group, "letters": ids }), act).await.map(Json)
+pub(crate) async fn replay(at: OnStream, JsonBody(Replay { ids }): JsonBody<Replay>) -> Result<Json<Changed>, Problem> {
+    let (parsed, dead) = (letter_ids(&ids)?, at.letters().await?);
+    let replayed = at.perform(stream_dead::replay(&dead, at.names.group(), &parsed, false), "").await?;
+    Ok(changed(ids, &replayed))
 }
 
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams/{stream}/groups/{group}/dead/delete", tag = "streams", summary = "Delete dead letters; there is no undo",
     operation_id = "delete_letters",
     extensions(("x-refused-by-state" = json!(true))),
-    params(("source" = String, Path), ("stream" = String, Path), ("group" = String, Path, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$")),
     request_body = Deletion,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
-pub(in crate::console::api) async fn delete(
+pub(crate) async fn delete(
     at: OnStream,
     JsonBody(Deletion { ids, confirm }): JsonBody<Deletion>,
 ) -> Result<Json<Changed>, Problem> {
-    at.check(Action::Delete)?;
-    confirmed(&at.names.group, &confirm, "deleted")?;
-    let parsed = letter_ids(&ids)?;
-    let dead = at.letters().await?;
-    let act = async {
-        let removed = dead.remove_all(&parsed).await.map_err(stream_problem)?;
-        Ok(changed(&ids, removed.into_iter().map(|existed| if existed { "deleted" } else { "unknown" })))
-    };
-    at.act("delete", json!({ "stream": at.names.stream, "group": at.names.group, "letters": ids }), act).await.map(Json)
+    let (parsed, dead) = (letter_ids(&ids)?, at.letters().await?);
+    let deleted = at.perform(stream_dead::delete(&dead, at.names.group(), &parsed), &confirm).await?;
+    Ok(changed(ids, &deleted))
 }
 
-fn changed(ids: &[String], results: impl Iterator<Item = &'static str>) -> Changed {
-    Changed { letters: ids.iter().cloned().zip(results).map(|(id, result)| One { id, result }).collect() }
+fn changed(ids: Vec<String>, answers: &Answers) -> Json<Changed> {
+    let one = |(id, result): (String, &str)| One { id, result: result.to_owned() };
+    Json(Changed { letters: ids.into_iter().zip(answers.results("parked")).map(one).collect() })
 }
 
 fn letter_ids(ids: &[String]) -> Result<Vec<LetterId>, Problem> {

@@ -6,11 +6,11 @@ use crate::console::api::jobs::dead::idempotency_name;
 use crate::console::api::limits::{base64, entry_key};
 use crate::console::api::openapi::{ActProblems, ReadProblems};
 use crate::console::api::wide::Wide;
-use crate::console::kind::{PARTIAL, PARTLY_APPENDED, invalid};
 use crate::console::pages::streams::key;
 use crate::console::rights::Action;
 use crate::console::security::redact::Origin;
 use crate::console::source::stream_problem;
+use crate::kind::{PARTIAL, PARTLY_APPENDED, invalid};
 use axum::Json;
 use axum::http::HeaderMap;
 use bytes::Bytes;
@@ -30,7 +30,7 @@ const PAGE: usize = 50;
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(in crate::console::api) struct Page {
+pub(crate) struct Page {
     partition: Option<u16>,
     after: Option<String>,
     limit: Option<usize>,
@@ -56,7 +56,7 @@ impl Page {
 /// A page of the entries of a partition.
 #[derive(Serialize, ToSchema)]
 #[schema(as = EntryPage)]
-pub(in crate::console::api) struct Entries {
+pub(crate) struct Entries {
     entries: Vec<EntryView>,
     /// Pass it on as `after`; absent: there are no more.
     next: Option<String>,
@@ -82,14 +82,13 @@ struct EntryView {
     operation_id = "list_entries",
     extensions(("x-refused-by-state" = json!(true))),
     params(
-        ("source" = String, Path), ("stream" = String, Path),
         ("partition" = Option<u16>, Query, maximum = 65535, description = "Counted from 0; default: that of `after`, or 0"),
         ("after" = Option<String>, Query, pattern = "^[0-9]{1,4}:[0-9]{1,15}-[0-9]{1,15}$", description = "`next` of the page before, in the same partition"),
         ("limit" = Option<u16>, Query, minimum = 1, maximum = 500, description = "Default: 50"),
     ),
     responses((status = 200, description = "Done", body = Entries), ReadProblems)
 )]
-pub(in crate::console::api) async fn list(at: OnStream, Query(page): Query<Page>) -> Result<Json<Entries>, Problem> {
+pub(crate) async fn list(at: OnStream, Query(page): Query<Page>) -> Result<Json<Entries>, Problem> {
     let stream = at.stream().await?;
     let limit = page.limit.unwrap_or(PAGE);
     let (partition, after) = page.begin()?;
@@ -114,7 +113,7 @@ pub(in crate::console::api) async fn list(at: OnStream, Query(page): Query<Page>
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = NewEntries)]
-pub(in crate::console::api) struct New {
+pub(crate) struct New {
     #[schema(min_items = 1, max_items = 100)]
     entries: Vec<NewOne>,
 }
@@ -136,7 +135,7 @@ struct NewOne {
 /// Where each entry is, in order.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AppendedEntries)]
-pub(in crate::console::api) struct Appended {
+pub(crate) struct Appended {
     entries: Vec<One>,
 }
 
@@ -154,16 +153,16 @@ struct One {
     post, path = "/api/v1/sources/{source}/streams/{stream}/entries", tag = "programs", summary = "Append 1 to 100 entries",
     operation_id = "append_entries",
     extensions(("x-refused-by-state" = json!(true))),
-    params(("source" = String, Path), ("stream" = String, Path), ("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat, which then appends nothing twice")),
+    params(("Idempotency-Key" = Option<String>, Header, pattern = "^[!-~]{1,256}$", description = "The same for a repeat, which then appends nothing twice")),
     request_body = New,
     responses((status = 200, description = "Done", body = Appended), ActProblems)
 )]
-pub(in crate::console::api) async fn append(
+pub(crate) async fn append(
     at: OnStream,
     headers: HeaderMap,
     JsonBody(New { entries }): JsonBody<New>,
 ) -> Result<Json<Appended>, Problem> {
-    at.check(Action::Append)?;
+    at.visitor.check(Action::Append, &at.names.stream)?;
     if !(1..=ENTRIES_MAX).contains(&entries.len()) {
         let detail = format!("Send 1 to {ENTRIES_MAX} entries in a request.");
         return Err(invalid("entries", detail));

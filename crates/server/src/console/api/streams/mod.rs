@@ -10,14 +10,12 @@ use super::jobs::change::Changed;
 use super::openapi::{ActProblems, ReadProblems};
 use super::wide::Wide;
 use super::{OnSource, OnStream};
-use crate::console::rights::Action;
 use crate::console::source::stream_problem;
-use crate::stream;
+use crate::operations;
 use crate::stream::figures::{self, Figures};
 use axum::Json;
 use evenkeel::stream::admin::GroupState;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use utoipa::ToSchema;
 use web::{JsonBody, Problem};
 
@@ -94,7 +92,6 @@ impl GroupView {
 #[utoipa::path(
     get, path = "/api/v1/sources/{source}/streams", tag = "streams", summary = "List the streams with their groups",
     operation_id = "list_streams",
-    params(("source" = String, Path)),
     responses((status = 200, description = "Done", body = Streams), ReadProblems)
 )]
 pub(super) async fn list(at: OnSource) -> Result<Json<Streams>, Problem> {
@@ -119,24 +116,16 @@ pub(super) struct NewStream {
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/streams", tag = "streams",
     summary = "Register a stream whose entries have JSON values; one that exists stays as it is", operation_id = "create_stream",
-    params(("source" = String, Path)),
     request_body = NewStream,
     responses((status = 200, description = "Done", body = Changed), ActProblems)
 )]
 pub(super) async fn create(at: OnSource, JsonBody(new): JsonBody<NewStream>) -> Result<Json<Changed>, Problem> {
-    at.visitor.check(Action::Create, &new.name)?;
-    let keel = &at.source()?.keel;
-    let act = async {
-        let is_new = stream::create::create(keel, &new.name, new.partitions).await.map_err(stream_problem)?;
-        Ok(Changed { result: if is_new { "created" } else { "exists" } })
-    };
-    at.act("create", json!({ "stream": new.name }), act).await.map(Json)
+    at.changed(operations::create::stream(&at.source()?.keel, &new.name, new.partitions), "").await
 }
 
 #[utoipa::path(
     get, path = "/api/v1/sources/{source}/streams/{stream}", tag = "streams", summary = "A stream and its groups, read now",
     operation_id = "show_stream",
-    params(("source" = String, Path), ("stream" = String, Path)),
     responses((status = 200, description = "Done", body = StreamView), ReadProblems)
 )]
 pub(super) async fn show(at: OnStream) -> Result<Json<StreamView>, Problem> {

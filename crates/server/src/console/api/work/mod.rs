@@ -10,10 +10,10 @@ mod wire;
 use super::body::Body;
 use super::openapi::ActProblems;
 use super::wide::Wide;
-use super::{OnTopic, source, too_many};
-use crate::console::kind::ROWS_DECIDE;
+use super::{OnTopic, too_many};
 use crate::console::rights::Action;
 use crate::console::source::queue_problem;
+use crate::kind::ROWS_DECIDE;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use claim::{Claims, Turn};
@@ -30,12 +30,11 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/work", tag = "programs", summary = "Settle jobs, and claim others",
-    params(("source" = String, Path), ("topic" = String, Path)),
     request_body = Call,
     responses((status = 200, description = "Done", body = Worked), ActProblems)
 )]
 pub(super) async fn work(at: OnTopic, JsonBody(call): JsonBody<Call>) -> Result<Response, Problem> {
-    at.check(Action::Work)?;
+    at.visitor.check(Action::Work, &at.names.topic)?;
     checked(&call)?;
     let arrived = at.app.api.clock.now();
     let handle = handle(&at).await?;
@@ -80,12 +79,11 @@ pub(super) async fn work(at: OnTopic, JsonBody(call): JsonBody<Call>) -> Result<
 
 #[utoipa::path(
     post, path = "/api/v1/sources/{source}/topics/{topic}/heartbeat", tag = "programs", summary = "Extend leases, and report the start of handlers",
-    params(("source" = String, Path), ("topic" = String, Path)),
     request_body = Pulse,
     responses((status = 200, description = "Done", body = Held), ActProblems)
 )]
 pub(super) async fn heartbeat(at: OnTopic, JsonBody(pulse): JsonBody<Pulse>) -> Result<Json<Held>, Problem> {
-    at.check(Action::Work)?;
+    at.visitor.check(Action::Work, &at.names.topic)?;
     wire::checked_pulse(&pulse)?;
     let handle = handle(&at).await?;
     let (queue, worker) = (at.app.api.queue()?, claim::worker(&at.visitor, &pulse.worker));
@@ -116,6 +114,6 @@ pub(super) async fn heartbeat(at: OnTopic, JsonBody(pulse): JsonBody<Pulse>) -> 
 
 /// The topic, unless rows decide about its jobs: their begin and done are transactions, which this protocol does not have.
 async fn handle(at: &OnTopic) -> Result<Topic, Problem> {
-    let handle = source(&at.app, &at.names.source)?.keel.topic(&at.names.topic).await.map_err(queue_problem)?;
+    let handle = at.source()?.keel.topic(&at.names.topic).await.map_err(queue_problem)?;
     if handle.needs_database() { Err(Problem::plain(ROWS_DECIDE)) } else { Ok(handle) }
 }

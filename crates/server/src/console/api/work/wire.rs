@@ -2,7 +2,7 @@
 
 use super::{Body, Problem, Wide};
 use crate::console::api::limits::error_text;
-use crate::console::kind::{in_range, invalid};
+use crate::kind::{in_range, invalid};
 use crate::lock::token_of_hex;
 use evenkeel_link::Token;
 use evenkeel_protocol::queue::steps::{Outcome, Receipt};
@@ -21,7 +21,7 @@ const WORKER_BYTES: std::ops::RangeInclusive<usize> = 16..=64;
 /// A call of a worker, which has one outstanding.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::console::api) struct Call {
+pub(crate) struct Call {
     /// Random, drawn at each start: 16 to 64 characters.
     #[schema(min_length = 16, max_length = 64, pattern = "^[!-~]+$")]
     pub(super) worker: String,
@@ -87,7 +87,7 @@ enum Word {
 /// A heartbeat.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(in crate::console::api) struct Pulse {
+pub(crate) struct Pulse {
     #[schema(min_length = 16, max_length = 64, pattern = "^[!-~]+$")]
     pub(super) worker: String,
     #[serde(deserialize_with = "web::whole_number")]
@@ -105,7 +105,7 @@ pub(in crate::console::api) struct Pulse {
 
 /// For each delivery of a heartbeat: whether it is still held.
 #[derive(Serialize, ToSchema)]
-pub(in crate::console::api) struct Held {
+pub(crate) struct Held {
     pub(super) held: Vec<bool>,
     pub(super) started: Vec<bool>,
 }

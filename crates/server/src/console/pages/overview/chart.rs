@@ -17,7 +17,7 @@ const ROWS: usize = 12;
 /// The time that the charts of a page show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::console::pages) enum Range {
+pub(crate) enum Range {
     /// A sixth of the time that is kept.
     Short,
     #[default]
@@ -46,7 +46,7 @@ pub(super) const OF_ALL: &[(Series, &str)] = &[
 ];
 
 /// The charts of a topic.
-pub(in crate::console::pages) const OF_TOPIC: &[(Series, &str)] = &[
+pub(crate) const OF_TOPIC: &[(Series, &str)] = &[
     (Series::Done, "Done per second"),
     (Series::Retried, "Retries per second"),
     (Series::Died, "New dead letters per second"),
@@ -56,7 +56,7 @@ pub(in crate::console::pages) const OF_TOPIC: &[(Series, &str)] = &[
 ];
 
 /// The charts of a topic, or of all, on the page at `path`.
-pub(in crate::console::pages) fn charts(
+pub(crate) fn charts(
     collector: &Collector,
     topic: Option<&str>,
     charts: &[(Series, &str)],

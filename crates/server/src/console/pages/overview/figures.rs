@@ -6,7 +6,7 @@ use crate::time::{span, text};
 use evenkeel::queue::topic::TopicStats;
 
 /// The figures, and their labels.
-pub(in crate::console::pages) const FIGURES: [(&str, &str); 6] = [
+pub(crate) const FIGURES: [(&str, &str); 6] = [
     ("due", "Due"),
     ("late", "Late"),
     ("waiting", "Waiting"),
@@ -16,11 +16,11 @@ pub(in crate::console::pages) const FIGURES: [(&str, &str); 6] = [
 ];
 
 /// The key under which the stream sends a figure of a topic. Those of all topics have the name of the figure.
-pub(in crate::console::pages) fn key(topic: &TopicFigures, figure: &str) -> String {
+pub(crate) fn key(topic: &TopicFigures, figure: &str) -> String {
     format!("{figure} {}", topic.name)
 }
 
-pub(in crate::console::pages) fn value(topic: &TopicFigures, figure: &str) -> String {
+pub(crate) fn value(topic: &TopicFigures, figure: &str) -> String {
     if figure == "state" { state(topic) } else { sum(std::slice::from_ref(topic), figure) }
 }
 

@@ -2,10 +2,10 @@
 
 use super::{FIGURES, age, figures, key, value};
 use crate::console::app::App;
-use crate::console::kind::TOO_MANY;
 use crate::console::pages::operation::{is_running, progress, state};
 use crate::console::rights::{Action, Via, Visitor};
 use crate::console::security::session::Cookie;
+use crate::kind::TOO_MANY;
 use axum::Extension;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -17,7 +17,7 @@ use web::Problem;
 /// Open streams of one console.
 const STREAMS_MAX: usize = 100;
 
-pub(in crate::console::pages) async fn stream(
+pub(crate) async fn stream(
     State(app): State<App>,
     visitor: Visitor,
     Extension(cookie): Extension<Cookie>,
@@ -57,7 +57,7 @@ fn values(app: &App) -> BTreeMap<String, String> {
         names.map(move |figure| (key(topic, figure), value(topic, figure)))
     });
     let operations = app.operations.all().into_iter().flat_map(|operation| {
-        let key = |figure: &str| format!("{figure} {}", operation.name);
+        let key = |figure: &str| format!("{figure} {}", operation.group.name);
         let filled = format!("{}/{}", operation.done(), operation.total().unwrap_or(0));
         [
             (key("operation"), progress(&operation)),

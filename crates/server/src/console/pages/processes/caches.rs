@@ -8,7 +8,7 @@ use crate::process::figures::caches;
 use maud::{Markup, html};
 
 /// The caches with their counters, over all processes.
-pub(in crate::console::pages) fn table(reports: &Reports) -> Markup {
+pub(crate) fn table(reports: &Reports) -> Markup {
     let all = caches(&reports.found);
     let figures = |sum: &crate::process::figures::CacheSum| {
         let ratio = sum.hit_ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.1} %"));

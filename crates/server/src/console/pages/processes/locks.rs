@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use percent_encoding::utf8_percent_encode;
 
 /// The locks that were held when their holders reported.
-pub(in crate::console::pages) fn table(reports: &Reports) -> Markup {
+pub(crate) fn table(reports: &Reports) -> Markup {
     let (found, all) = (&reports.found, locks(&reports.found));
     html! {
         (notes(reports))

@@ -11,7 +11,7 @@ use crate::time::{distance, text};
 use axum::extract::State;
 use maud::{Markup, html};
 
-pub(in crate::console::pages) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
+pub(crate) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
     let reports = app.collector.reports().await;
     let (all, now) = (schedules(&reports.found), reports.found.now_ms);
     let body = html! {

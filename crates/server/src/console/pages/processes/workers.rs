@@ -14,7 +14,7 @@ use evenkeel::process::{JobReport, Process, Processes};
 use maud::{Markup, html};
 use percent_encoding::utf8_percent_encode;
 
-pub(in crate::console::pages) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
+pub(crate) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
     let reports = app.collector.reports().await;
     let found = &reports.found;
     let body = html! {
@@ -33,7 +33,7 @@ pub(in crate::console::pages) async fn show(State(app): State<App>, visitor: Vis
 }
 
 /// For the overview: how many processes are alive.
-pub(in crate::console::pages) fn summary(reports: &Reports) -> String {
+pub(crate) fn summary(reports: &Reports) -> String {
     let found = &reports.found;
     let alive = found.processes.iter().filter(|process| process.is_alive(found.now_ms)).count();
     match found.processes.len() - alive {

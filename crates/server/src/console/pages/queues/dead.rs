@@ -1,18 +1,19 @@
 //! `/queues/{topic}/dead`: the dead letters in groups by error; redrive and delete a group.
 //!
 //! The page reads the newest 2,000, or on request 10,000, without their bodies, and says so. An action takes letters of its group among those
-//! that the page has read, or on request all older ones, too; it is an [operation](crate::console::operations).
+//! that the page has read, or on request all older ones, too; it is an [operation](crate::console::running).
 
-use super::on_topic::{OnTopic, TopicNames};
 use super::queue::tabs;
 use super::rows::{Row, table};
-use crate::console::kind::invalid;
-use crate::console::operations::{Operation, Plan, State, What};
-use crate::console::pages::layout::{csrf, delete_form, page};
+use crate::console::on::{OnTopic, TopicNames};
+use crate::console::pages::layout::{DELETE, confirm_form, csrf, page};
 use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{Acted, SEGMENT, number, topic_path};
 use crate::console::rights::{Action, Typed, Visitor};
+use crate::console::running::{Running, State};
 use crate::console::source::queue_problem;
+use crate::kind::invalid;
+use crate::operations::group::{Group, What};
 use crate::queue::jobs::names::listed;
 use crate::queue::letters::{Bounds, Read, SHOWN_MAX, read};
 use evenkeel::queue::Listed;
@@ -26,10 +27,9 @@ use web::{Form, Problem, Query, hex};
 const READ: usize = 2_000;
 /// How long a form waits for the end of its operation; then it leads to the operation's page.
 const WAIT: Duration = Duration::from_secs(2);
-const RATE_MAX: u32 = 10_000;
 
 #[derive(Deserialize)]
-pub(in crate::console::pages) struct Choice {
+pub(crate) struct Choice {
     /// The group, as the page names it.
     group: String,
     /// The oldest letter that the page has read.
@@ -53,14 +53,11 @@ pub(in crate::console::pages) struct Choice {
 /// How many letters the page reads.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(in crate::console::pages) struct Shown {
+pub(crate) struct Shown {
     limit: Option<usize>,
 }
 
-pub(in crate::console::pages) async fn show(
-    at: OnTopic,
-    Query(Shown { limit }): Query<Shown>,
-) -> Result<Markup, Problem> {
+pub(crate) async fn show(at: OnTopic, Query(Shown { limit }): Query<Shown>) -> Result<Markup, Problem> {
     let limit = checked(limit.unwrap_or(READ))?;
     let topic = at.topic().await?;
     let OnTopic { app, visitor, names: TopicNames { topic: name, .. } } = at;
@@ -102,7 +99,7 @@ fn group_row(visitor: &Visitor, topic: &str, (group, count): (&str, usize), read
             }
             @if visitor.may(Action::Delete) {
                 @let summary = format!("Delete {} …", number(count as u64));
-                (delete_form((&summary, &delete), &fields(visitor, group, read, typed(&delete)), ("topic", topic), typed(&delete)))
+                (confirm_form((&summary, &delete), &fields(visitor, group, read, typed(&delete)), ("topic", topic), typed(&delete), DELETE))
             }
         }
     }
@@ -131,28 +128,24 @@ fn checked(limit: usize) -> Result<usize, Problem> {
     Err(invalid("limit", format!("`limit` must be 1 to {SHOWN_MAX}. Nothing was changed.")))
 }
 
-pub(in crate::console::pages) async fn redrive(at: OnTopic, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
-    let rate = rate(choice.rate.trim())?;
-    choice.begin(&at, What::Redrive { rate }).await
+pub(crate) async fn redrive(at: OnTopic, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
+    let rate = match choice.rate.trim() {
+        "" => None,
+        text => {
+            Some(text.parse().map_err(|_| invalid("rate", "Use a whole number, or nothing. Nothing was changed."))?)
+        }
+    };
+    choice.begin(&at, What::redrive(rate)?).await
 }
 
-fn rate(text: &str) -> Result<Option<u32>, Problem> {
-    match text.parse() {
-        Ok(rate) if (1..=RATE_MAX).contains(&rate) => Ok(Some(rate)),
-        Err(_) if text.is_empty() => Ok(None),
-        _ => Err(invalid("rate", format!("Use a whole number from 1 to {RATE_MAX}, or nothing. Nothing was changed."))),
-    }
-}
-
-pub(in crate::console::pages) async fn delete(at: OnTopic, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
-    at.confirmed(&choice.confirm)?;
+pub(crate) async fn delete(at: OnTopic, Form(choice): Form<Choice>) -> Result<Acted, Problem> {
     choice.begin(&at, What::Delete).await
 }
 
 impl Choice {
     /// Begins the operation of the form, and leads to the letters once it has ended, or to its page.
     async fn begin(self, at: &OnTopic, what: What) -> Result<Acted, Problem> {
-        let Self { group, from, until, all, name, .. } = self;
+        let Self { group, from, until, all, name, confirm, .. } = self;
         if name.len() != 16 || !name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             let detail = "The form has no name: reload the page and send it again. Nothing was changed.";
             return Err(invalid("name", detail));
@@ -163,22 +156,22 @@ impl Choice {
         };
         let bounds = Bounds { from: all.is_empty().then_some(from), until };
         let topic = at.topic().await?;
-        let naming = at.visitor.naming();
-        let target = what.target(&topic, &group, bounds);
-        let plan = Plan { name, topic, what, naming, group, bounds, target };
-        let operation = at.app.operations.begin(&at.app, &at.visitor, plan)?.operation;
+        let group = Group { name, topic, what, naming: at.visitor.naming(), group, bounds };
+        let operation = at.app.operations.begin(&at.app, &at.visitor, group, &confirm)?.operation;
         let has_rate = matches!(what, What::Redrive { rate: Some(_) });
         let state = if has_rate { State::Running } else { operation.wait(WAIT).await };
         match state {
-            State::Running => Ok(Acted::to(format!("/operations/{}", operation.name))),
+            State::Running => Ok(Acted::to(format!("/operations/{}", operation.group.name))),
             State::Failed(problem) => Err(problem),
-            State::Done | State::Stopped => Ok(Acted::new(format!("{}/dead", at.path()), answer(&operation))),
+            State::Done | State::Stopped => {
+                Ok(Acted::new(format!("{}/dead", topic_path(&at.names.topic)), answer(&operation)))
+            }
         }
     }
 }
 
-fn answer(operation: &Operation) -> String {
-    match operation.what {
+fn answer(operation: &Running) -> String {
+    match operation.what() {
         What::Redrive { .. } => format!("{} redriven: they wait with all their attempts.", number(operation.done())),
         What::Delete => format!("{} deleted.", number(operation.done())),
     }

@@ -10,10 +10,10 @@ use evenkeel::queue::topic::{JobState, Seen, Topic};
 use web::Problem;
 
 /// Characters of a text to search for.
-pub(in crate::console) const TEXT_MAX: usize = 200;
+pub(crate) const TEXT_MAX: usize = 200;
 
 /// A part of the search, from `before` on.
-pub(in crate::console) async fn text(
+pub(crate) async fn text(
     app: &App,
     visitor: &Visitor,
     topic: &Topic,

@@ -1,25 +1,25 @@
 //! `/queues/{topic}/jobs/{id}`: one job, why it is where it is, and what can be done to it.
 
-use super::on_topic::{OnTopic, TopicNames};
 use super::queue::tabs;
 use super::{letter, rows, why};
 use crate::console::app::App;
-use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_JOB, invalid};
+use crate::console::on::{OnTopic, TopicNames};
 use crate::console::pages::layout::{csrf, page};
 use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{Acted, number, processes, topic_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::queue_problem;
+use crate::kind::{UNKNOWN_JOB, invalid};
+use crate::operations;
 use crate::output::{printable, truncated};
 use crate::queue::jobs::allowed;
 use crate::queue::jobs::names::class_text;
 use crate::time::{distance, read_span, text};
 use evenkeel::queue::topic::Topic;
-use evenkeel::queue::{Found, Job, Note, Rescheduled, Revoked, State as JobState, When};
+use evenkeel::queue::{Found, Job, Note, State as JobState, When};
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::{Value, json};
-use std::fmt;
+use serde_json::Value;
 use web::{Form, Problem};
 
 /// Characters of a note.
@@ -28,11 +28,11 @@ const NOTE_MAX: usize = 4_096;
 const SHOWN_MAX: usize = 65_536;
 
 #[derive(Deserialize)]
-pub(in crate::console::pages) struct Delay {
+pub(crate) struct Delay {
     delay: String,
 }
 
-pub(in crate::console::pages) async fn show(at: OnTopic) -> Result<Markup, Problem> {
+pub(crate) async fn show(at: OnTopic) -> Result<Markup, Problem> {
     let (topic, id) = at.job().await?;
     let OnTopic { app, visitor, names: TopicNames { topic: name, .. } } = at;
     let found = topic.job(id).await.map_err(queue_problem)?;
@@ -148,10 +148,6 @@ fn actions(visitor: &Visitor, path: &str, state: JobState) -> Markup {
     }
 }
 
-fn not_waiting(found: &impl fmt::Debug) -> Problem {
-    Problem::new(CHANGED_MEANWHILE, format!("The job is not waiting ({found:?}). Nothing was changed."))
-}
-
 /// JSON with line breaks; other text as it is.
 fn pretty(text: &str) -> String {
     // A number keeps its digits: a body is shown as it is unless parsing and printing it loses nothing.
@@ -162,42 +158,24 @@ fn pretty(text: &str) -> String {
     parsed.filter(is_exact).map_or_else(|| text.to_owned(), |value| format!("{value:#}"))
 }
 
-pub(in crate::console::pages) async fn run_now(at: OnTopic) -> Result<Acted, Problem> {
-    change(&at, "run", When::In(0)).await
+pub(crate) async fn run_now(at: OnTopic) -> Result<Acted, Problem> {
+    let (topic, id) = at.job().await?;
+    at.done(operations::run_now(&topic, &[id]).one(), "", &format!("{}/jobs/{id}", topic_path(&at.names.topic))).await
 }
 
-pub(in crate::console::pages) async fn reschedule(at: OnTopic, Form(delay): Form<Delay>) -> Result<Acted, Problem> {
+pub(crate) async fn reschedule(at: OnTopic, Form(delay): Form<Delay>) -> Result<Acted, Problem> {
     let delay = read_span(delay.delay.trim()).map_err(|reason| invalid("delay", reason))?;
-    change(&at, "reschedule", When::In(delay)).await
+    let (topic, id) = at.job().await?;
+    at.done(
+        operations::reschedule(&topic, id, When::In(delay)),
+        "",
+        &format!("{}/jobs/{id}", topic_path(&at.names.topic)),
+    )
+    .await
 }
 
-async fn change(at: &OnTopic, action: &'static str, when: When) -> Result<Acted, Problem> {
+pub(crate) async fn revoke(at: OnTopic) -> Result<Acted, Problem> {
     let (topic, id) = at.job().await?;
-    let act = async {
-        match topic.reschedule(id, when).await.map_err(queue_problem)? {
-            Rescheduled::Changed => Ok("The due time was changed.".to_owned()),
-            Rescheduled::ChangedAfterLeaseExpiry => {
-                Ok("The due time was changed; a worker whose lease has expired may have started the job.".to_owned())
-            }
-            other => Err(not_waiting(&other)),
-        }
-    };
-    let target = json!({ "topic": at.names.topic, "job": id.to_string() });
-    at.acted((action, target), &format!("{}/jobs/{id}", at.path()), act).await
-}
-
-pub(in crate::console::pages) async fn revoke(at: OnTopic) -> Result<Acted, Problem> {
-    let (topic, id) = at.job().await?;
-    let act = async {
-        match topic.revoke(&[id]).await.map_err(queue_problem)?.first() {
-            Some(Revoked::Revoked) => Ok("Revoked: the job never starts.".to_owned()),
-            Some(Revoked::RevokedAfterLeaseExpiry) => {
-                Ok("Revoked; a worker whose lease has expired may have started the job.".to_owned())
-            }
-            other => Err(not_waiting(&other)),
-        }
-    };
-    let target = json!({ "topic": at.names.topic, "job": id.to_string() });
     // A job without an id of its sender leaves no record: its page would not be found.
-    at.acted(("revoke", target), &at.path(), act).await
+    at.done(operations::revoke(&topic, &[id]).one(), "", &topic_path(&at.names.topic)).await
 }

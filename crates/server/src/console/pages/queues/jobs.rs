@@ -1,15 +1,15 @@
 //! `/queues/{topic}/jobs`: the jobs in one state, newest first and page by page, and the search.
 
-use super::on_topic::{OnTopic, TopicNames};
 use super::rows::{Row, table};
 use super::{find, queue::tabs};
 use crate::console::app::App;
-use crate::console::kind::{NEEDS_DATABASE, invalid};
+use crate::console::on::{OnTopic, TopicNames};
 use crate::console::pages::layout::page;
 use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{SEGMENT, number, topic_path};
 use crate::console::rights::Visitor;
 use crate::console::source::queue_problem;
+use crate::kind::{NEEDS_DATABASE, invalid};
 use crate::queue::jobs::names::listed;
 use crate::queue::letters;
 use crate::queue::search::Part;
@@ -28,7 +28,7 @@ const PAGE: usize = 50;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::console::pages) struct Search {
+pub(crate) struct Search {
     #[serde(default)]
     state: String,
     /// The last job of the page before.
@@ -58,8 +58,8 @@ const PLACES: [Place; 3] = [
     Place { state: JobState::Dead, name: "dead", time: "Died" },
 ];
 
-pub(in crate::console::pages) async fn show(at: OnTopic, Query(search): Query<Search>) -> Result<Response, Problem> {
-    let (topic, path) = (at.topic().await?, at.path());
+pub(crate) async fn show(at: OnTopic, Query(search): Query<Search>) -> Result<Response, Problem> {
+    let (topic, path) = (at.topic().await?, topic_path(&at.names.topic));
     let OnTopic { app, visitor, names: TopicNames { topic: name, .. } } = at;
     let state = if search.state.is_empty() { "waiting" } else { &search.state };
     let place = PLACES.iter().find(|place| place.name == state);

@@ -1,30 +1,29 @@
 //! `/queues/{topic}`: the figures of a topic; pause and resume.
 
-use super::on_topic::OnTopic;
+use crate::console::on::OnTopic;
 use crate::console::pages::layout::page;
 use crate::console::pages::overview::{FIGURES, chart, key, value};
-use crate::console::pages::pause::{Pause, pause_forms, paused};
+use crate::console::pages::pause::{Pause, pause_forms};
 use crate::console::pages::wrapping::wrapping;
-use crate::console::pages::{Acted, number};
+use crate::console::pages::{Acted, number, topic_path};
 use crate::console::rights::Action;
-use crate::console::source::shards_problem;
+use crate::operations::{self, Of};
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::json;
 use web::{Form, Problem, Query};
 
 /// The part of the page's address after `?`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(in crate::console::pages) struct Shown {
+pub(crate) struct Shown {
     range: chart::Range,
 }
 
-pub(in crate::console::pages) async fn show(at: OnTopic, Query(shown): Query<Shown>) -> Result<Markup, Problem> {
+pub(crate) async fn show(at: OnTopic, Query(shown): Query<Shown>) -> Result<Markup, Problem> {
     let topic = at.topic().await?;
     let snapshot = at.app.collector.snapshot();
     let figures = snapshot.topics.iter().find(|figures| figures.name == at.names.topic);
-    let path = at.path();
+    let path = topic_path(&at.names.topic);
     let body = html! {
         h1 { (wrapping(&at.names.topic)) }
         (tabs(&path, ""))
@@ -49,26 +48,19 @@ pub(in crate::console::pages) async fn show(at: OnTopic, Query(shown): Query<Sho
 }
 
 /// The links between the pages of a topic.
-pub(in crate::console::pages) fn tabs(path: &str, current: &str) -> Markup {
+pub(crate) fn tabs(path: &str, current: &str) -> Markup {
     let tab = |below: &str, label: &str| {
         html! { a href={ (path) (below) } aria-current=[(below == current).then_some("page")] { (label) } }
     };
     html! { nav.actions aria-label="Topic" { (tab("", "Figures")) (tab("/jobs", "Waiting")) (tab("/jobs?state=running", "Running")) (tab("/dead", "Dead letters")) } }
 }
 
-pub(in crate::console::pages) async fn pause(at: OnTopic, Form(form): Form<Pause>) -> Result<Acted, Problem> {
+pub(crate) async fn pause(at: OnTopic, Form(form): Form<Pause>) -> Result<Acted, Problem> {
     let topic = at.topic().await?;
     let now = topic.now_ms();
-    let until = form.end(now)?;
-    let pause = async {
-        topic.pause(until).await.map_err(shards_problem)?;
-        Ok(paused(until, now, "jobs"))
-    };
-    at.acted(("pause", json!({ "topic": at.names.topic, "until": until })), &at.path(), pause).await
+    at.done(operations::pause(Of::Topic(&topic), form.end(now)?, now)?, "", &topic_path(&at.names.topic)).await
 }
 
-pub(in crate::console::pages) async fn resume(at: OnTopic) -> Result<Acted, Problem> {
-    let topic = at.topic().await?;
-    let resume = async { topic.resume().await.map_err(shards_problem).map(|()| "Resumed.".to_owned()) };
-    at.acted(("resume", json!({ "topic": at.names.topic })), &at.path(), resume).await
+pub(crate) async fn resume(at: OnTopic) -> Result<Acted, Problem> {
+    at.done(operations::resume(Of::Topic(&at.topic().await?)), "", &topic_path(&at.names.topic)).await
 }

@@ -16,9 +16,9 @@ use maud::{Markup, html};
 const CELL: usize = 64;
 
 /// One row, as this visitor may see it.
-pub(in crate::console::pages) struct Row {
-    pub(in crate::console::pages) id: JobId,
-    pub(in crate::console::pages) score: u64,
+pub(crate) struct Row {
+    pub(crate) id: JobId,
+    pub(crate) score: u64,
     job: Result<Cells, String>,
 }
 
@@ -29,18 +29,13 @@ struct Cells {
 }
 
 impl Row {
-    pub(in crate::console::pages) fn of_seen(app: &App, visitor: &Visitor, topic: &str, seen: &Seen) -> Self {
+    pub(crate) fn of_seen(app: &App, visitor: &Visitor, topic: &str, seen: &Seen) -> Self {
         let cells = |job: &Job| Cells::new(app, visitor, topic, job);
         let job = seen.job.as_ref().map(|job| cells(job)).map_err(ToString::to_string);
         Self { id: seen.id, score: seen.score, job }
     }
 
-    pub(in crate::console::pages) fn of_preview(
-        app: &App,
-        visitor: &Visitor,
-        topic: &str,
-        previewed: &Previewed,
-    ) -> Self {
+    pub(crate) fn of_preview(app: &App, visitor: &Visitor, topic: &str, previewed: &Previewed) -> Self {
         let Listed { id, score } = previewed.listed;
         let job = match &previewed.preview {
             Preview::Live { job, .. } => Ok(Cells::new(app, visitor, topic, job)),
@@ -61,7 +56,7 @@ impl Cells {
 }
 
 /// `time` is what the time of a row means.
-pub(in crate::console::pages) fn table(topic: &str, rows: &[Row], time: &str, now: u64) -> Markup {
+pub(crate) fn table(topic: &str, rows: &[Row], time: &str, now: u64) -> Markup {
     let path = topic_path(topic);
     html! {
         div.scroll { table.rows {
@@ -83,7 +78,7 @@ pub(in crate::console::pages) fn table(topic: &str, rows: &[Row], time: &str, no
 }
 
 /// A body as this visitor may see it.
-pub(in crate::console::pages) fn body(app: &App, visitor: &Visitor, topic: &str, job: &Job) -> String {
+pub(crate) fn body(app: &App, visitor: &Visitor, topic: &str, job: &Job) -> String {
     if !visitor.sees_bodies() {
         return app.security.redaction.body(Origin::Topic(topic), &job.spec.body).to_string();
     }
@@ -91,6 +86,6 @@ pub(in crate::console::pages) fn body(app: &App, visitor: &Visitor, topic: &str,
 }
 
 /// The text of an error as this visitor may see it: viewers see its class only.
-pub(in crate::console::pages) fn error_text(visitor: &Visitor, text: &[u8], class: ErrorClass) -> String {
+pub(crate) fn error_text(visitor: &Visitor, text: &[u8], class: ErrorClass) -> String {
     if visitor.sees_bodies() && !text.is_empty() { printable(text) } else { class_text(class).to_owned() }
 }

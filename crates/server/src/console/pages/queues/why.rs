@@ -6,7 +6,7 @@ use crate::time::span;
 use evenkeel::queue::topic::Why;
 
 /// The sentence as this visitor may read it: the text of an error may tell what the body hides.
-pub(in crate::console::pages) fn sentence(why: &Why, visitor: &Visitor) -> String {
+pub(crate) fn sentence(why: &Why, visitor: &Visitor) -> String {
     let after = |error: &str| {
         if visitor.sees_bodies() {
             format!(": {}", printable(error.as_bytes()).trim_end_matches('.'))

@@ -1,20 +1,20 @@
 //! `/streams/{stream}/groups/{group}/dead`: the dead letters of a group, page by page; replay or delete those that match.
 
-use super::group::confirmed;
-use super::{GroupNames, OnGroup, key, value, why};
+use super::{OnStream, StreamNames, key, value, why};
 use crate::console::app::App;
-use crate::console::pages::layout::{csrf, delete_form, page};
+use crate::console::pages::layout::{DELETE, confirm_form, csrf, page};
 use crate::console::pages::wrapping::wrapping;
 use crate::console::pages::{Acted, number, stream_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
+use crate::operations::stream_dead::{self, Tally};
+use crate::operations::{Answers, Operation};
 use crate::output::truncated;
-use crate::stream::letters::{self, Matching, Tally};
+use crate::stream::letters::{self, Matching};
 use crate::time::distance;
 use evenkeel::stream::admin::{DeadLetters, LetterFilter, LetterId, LetterPage};
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::{Value, json};
 use web::{Form, Problem, Query};
 
 /// Letters of a page.
@@ -25,14 +25,14 @@ const CELL: usize = 64;
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(in crate::console::pages) struct Choice {
+pub(crate) struct Choice {
     /// Part of the reason.
     q: String,
     after: String,
 }
 
 #[derive(Deserialize)]
-pub(in crate::console::pages) struct Chosen {
+pub(crate) struct Chosen {
     /// Part of the reason; empty: all.
     #[serde(default)]
     q: String,
@@ -44,9 +44,9 @@ pub(in crate::console::pages) struct Chosen {
     confirm: String,
 }
 
-pub(in crate::console::pages) async fn show(at: OnGroup, Query(choice): Query<Choice>) -> Result<Markup, Problem> {
-    let (dead, path) = (at.letters().await?, at.path());
-    let OnGroup { app, visitor, names: GroupNames { stream, group, .. } } = at;
+pub(crate) async fn show(at: OnStream, Query(choice): Query<Choice>) -> Result<Markup, Problem> {
+    let (dead, path) = (at.letters().await?, at.names.path());
+    let OnStream { app, visitor, names: StreamNames { stream, group, .. } } = at;
     let after: Option<LetterId> = match choice.after.as_str() {
         "" => None,
         after => Some(after.parse().map_err(stream_problem)?),
@@ -108,42 +108,39 @@ fn forms(visitor: &Visitor, path: &str, group: &str, q: &str, until: u64) -> Mar
     html! {
         section.card { h2 { "Actions" } div.forms {
             @if visitor.may(Action::Redrive) {
-                form method="post" action={ (path) "/dead/replay" } { (hidden) button { "Replay " (which) ": they get all their attempts again" } }
+                @let (summary, replay) = (format!("Replay {which} …"), format!("{path}/dead/replay"));
+                (confirm_form((&summary, &replay), &hidden, ("group", group), visitor.typed(&replay), ("They get all their attempts again", "Replay")))
             }
             @if visitor.may(Action::Delete) {
                 @let (summary, delete) = (format!("Delete {which} …"), format!("{path}/dead/delete"));
-                (delete_form((&summary, &delete), &hidden, ("group", group), visitor.typed(&delete)))
+                (confirm_form((&summary, &delete), &hidden, ("group", group), visitor.typed(&delete), DELETE))
             }
         } }
     }
 }
 
-pub(in crate::console::pages) async fn replay(at: OnGroup, Form(chosen): Form<Chosen>) -> Result<Acted, Problem> {
+pub(crate) async fn replay(at: OnStream, Form(chosen): Form<Chosen>) -> Result<Acted, Problem> {
     let dead = at.letters().await?;
-    let act = async {
-        let Matching { ids, is_cut } = matching(&dead, &chosen).await?;
-        let replayed = dead.replay_all(&ids).await.map_err(stream_problem)?;
-        Ok(format!("{}.{}", Tally::of(&replayed).lines().join("; "), rest(is_cut)))
-    };
-    at.acted(("replay", at.target(&chosen.details())), &format!("{}/dead", at.path()), act).await
+    let Matching { ids, is_cut } = matching(&dead, &chosen).await?;
+    let replay = chosen.described(stream_dead::replay(&dead, at.names.group(), &ids, true));
+    let replayed = at.perform(replay, &chosen.confirm).await?;
+    let answer = format!("{}.{}", Tally::of(&replayed).lines().join("; "), rest(is_cut));
+    Ok(at.to(&format!("{}/dead", at.names.path()), answer).await)
 }
 
-pub(in crate::console::pages) async fn delete(at: OnGroup, Form(chosen): Form<Chosen>) -> Result<Acted, Problem> {
-    confirmed(&at.names.group, &chosen.confirm, "deleted")?;
+pub(crate) async fn delete(at: OnStream, Form(chosen): Form<Chosen>) -> Result<Acted, Problem> {
     let dead = at.letters().await?;
-    let act = async {
-        let Matching { ids, is_cut } = matching(&dead, &chosen).await?;
-        let removed = dead.remove_all(&ids).await.map_err(stream_problem)?;
-        let removed = removed.into_iter().filter(|existed| *existed).count();
-        Ok(format!("{} deleted.{}", number(removed as u64), rest(is_cut)))
-    };
-    at.acted(("delete", at.target(&chosen.details())), &format!("{}/dead", at.path()), act).await
+    let Matching { ids, is_cut } = matching(&dead, &chosen).await?;
+    let delete = chosen.described(stream_dead::delete(&dead, at.names.group(), &ids));
+    let deleted = at.perform(delete, &chosen.confirm).await?.done();
+    let answer = format!("{} deleted.{}", number(deleted as u64), rest(is_cut));
+    Ok(at.to(&format!("{}/dead", at.names.path()), answer).await)
 }
 
 impl Chosen {
-    /// For the audit log.
-    fn details(&self) -> [(&'static str, Value); 2] {
-        [("reason", json!(self.q)), ("until", json!(self.until))]
+    /// With what was chosen, for the audit log.
+    fn described<'a>(&self, operation: Operation<'a, Answers>) -> Operation<'a, Answers> {
+        operation.with("reason", self.q.as_str()).with("until", self.until)
     }
 }
 

@@ -1,24 +1,21 @@
 //! What an operator does with a group: pause, resume, seek, unregister.
 
-use super::OnGroup;
-use crate::console::kind::{GROUP_IN_USE, NOT_CONFIRMED, UNKNOWN_GROUP, invalid};
+use super::OnStream;
 use crate::console::pages::layout::csrf;
-use crate::console::pages::pause::{Pause, pause_forms, paused};
+use crate::console::pages::pause::{Pause, pause_forms};
 use crate::console::pages::{Acted, Confirmed, stream_path};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
-use crate::stream::summary;
-use crate::stream::unregister::{effect, find, in_use, left, remains};
-use crate::time::read_time;
-use evenkeel::clock::UnixMs;
-use evenkeel::stream::admin::{GroupState, LetterId, SeekTo, StreamAdmin};
+use crate::operations::seek::{self, goal};
+use crate::operations::unregister::{self, effect};
+use crate::operations::{self, Of};
+use evenkeel::stream::admin::GroupState;
 use maud::{Markup, html};
 use serde::Deserialize;
-use serde_json::json;
 use web::{Form, Problem};
 
 #[derive(Deserialize)]
-pub(in crate::console::pages) struct Seek {
+pub(crate) struct Seek {
     /// `start`, `end`, `time` or `entry`.
     #[serde(default)]
     to: String,
@@ -66,84 +63,27 @@ pub(super) fn forms(visitor: &Visitor, path: &str, state: &GroupState) -> Markup
     }
 }
 
-pub(in crate::console::pages) async fn pause(at: OnGroup, Form(form): Form<Pause>) -> Result<Acted, Problem> {
-    let stream = at.admin().await?;
-    let now = at.app.store_now();
-    let until = form.end(now)?;
-    let pause = async {
-        stream.pause(&at.names.group, until.map(UnixMs)).await.map_err(stream_problem)?;
-        Ok(format!("{}: {}", at.names.group, paused(until, now, "entries")))
-    };
-    at.acted(("pause", at.target(&[("until", json!(until))])), &stream_path(&at.names.stream), pause).await
+pub(crate) async fn pause(at: OnStream, Form(form): Form<Pause>) -> Result<Acted, Problem> {
+    let (now, stream) = (at.app.store_now(), at.stream().await?);
+    let of = Of::Group(&stream, &at.names.group);
+    at.done(operations::pause(of, form.end(now)?, now)?, "", &stream_path(&at.names.stream)).await
 }
 
-pub(in crate::console::pages) async fn resume(at: OnGroup) -> Result<Acted, Problem> {
-    let stream = at.admin().await?;
-    let resume = async {
-        stream.resume(&at.names.group).await.map_err(stream_problem)?;
-        Ok(format!("{} is resumed.", at.names.group))
-    };
-    at.acted(("resume", at.target(&[])), &stream_path(&at.names.stream), resume).await
+pub(crate) async fn resume(at: OnStream) -> Result<Acted, Problem> {
+    at.done(operations::resume(Of::Group(&at.stream().await?, &at.names.group)), "", &stream_path(&at.names.stream))
+        .await
 }
 
-pub(in crate::console::pages) async fn seek(at: OnGroup, Form(form): Form<Seek>) -> Result<Acted, Problem> {
-    let group = &at.names.group;
-    confirmed(group, &form.confirm, "moved")?;
-    let stream = at.admin().await?;
-    let to = goal(&form.to, &form.at)?;
-    let seek = async {
-        // A partition that Redis rejects is an error of the seek, which moves the others.
-        let previews = stream.preview_seek(group, to).await.map_err(stream_problem)?.found;
-        stream.seek(group, to).await.map_err(stream_problem)?;
-        Ok(format!("{group} is moved: {}.", summary(&previews)))
-    };
-    let details = [("to", json!(form.to)), ("at", json!(form.at))];
-    at.acted(("seek", at.target(&details)), &stream_path(&at.names.stream), seek).await
+pub(crate) async fn seek(at: OnStream, Form(form): Form<Seek>) -> Result<Acted, Problem> {
+    let (stream, group, to) = (at.stream().await?, &at.names.group, goal(&form.to, &form.at)?);
+    // A partition that Redis rejects is an error of the seek, which moves the others.
+    let previews = stream.preview_seek(group, to).await.map_err(stream_problem)?.found;
+    at.done(seek::seek(&stream, group, to, &previews), &form.confirm, &stream_path(&at.names.stream)).await
 }
 
-pub(in crate::console::pages) async fn unregister(at: OnGroup, Form(form): Form<Confirmed>) -> Result<Acted, Problem> {
-    confirmed(&at.names.group, &form.confirm, "changed")?;
-    let stream = at.admin().await?;
-    let unregister = async {
-        let left = forget(&stream, &at.names.group).await?;
-        let remains = remains(&at.app.source.keel, &at.names.stream, &at.names.group, &left);
-        Ok(format!("{} is unregistered{remains}.", at.names.group))
-    };
-    at.acted(("unregister", at.target(&[])), &stream_path(&at.names.stream), unregister).await
-}
-
-/// Unregisters a group that has no consumers; returns the partitions in which Redis still has it.
-pub(in crate::console) async fn forget(stream: &StreamAdmin, group: &str) -> Result<Vec<u16>, Problem> {
-    let Some(state) = find(stream, group).await.map_err(stream_problem)? else {
-        return Err(Problem::plain(UNKNOWN_GROUP));
-    };
-    if let Some(reason) = in_use(&state) {
-        return Err(Problem::new(GROUP_IN_USE, format!("{reason}. Nothing was changed.")));
-    }
-    stream.unregister(group).await.map_err(stream_problem)?;
-    Ok(left(&state))
-}
-
-/// Refuses an action that needs the typed name of the group.
-pub(in crate::console) fn confirmed(group: &str, typed: &str, done: &str) -> Result<(), Problem> {
-    if typed == group {
-        return Ok(());
-    }
-    let detail = format!("To confirm, type the group's name: {group}. Nothing was {done}.");
-    Err(Problem::of_field(NOT_CONFIRMED, "confirm", detail))
-}
-
-/// Where a seek goes.
-pub(in crate::console) fn goal(to: &str, at: &str) -> Result<SeekTo, Problem> {
-    match to {
-        "start" => Ok(SeekTo::Start),
-        "end" => Ok(SeekTo::End),
-        "time" => read_time(at.trim()).map(|ms| SeekTo::Time(UnixMs(ms))).map_err(|error| invalid("at", error)),
-        "entry" => {
-            let form = "An entry is PARTITION:ID, for example 0:1700000000000-0.";
-            let LetterId { partition, id } = at.trim().parse().map_err(|_| invalid("at", form))?;
-            Ok(SeekTo::Entry { partition, id })
-        }
-        _ => Err(invalid("to", "`to` must be start, end, time or entry. Nothing was changed.")),
-    }
+pub(crate) async fn unregister(at: OnStream, Form(form): Form<Confirmed>) -> Result<Acted, Problem> {
+    let stream = at.stream().await?;
+    let state = unregister::group(&stream, &at.names.group).await?;
+    let unregister = unregister::unregister(&at.app.source.keel, &stream, &state);
+    at.done(unregister, &form.confirm, &stream_path(&at.names.stream)).await
 }

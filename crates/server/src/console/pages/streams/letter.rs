@@ -1,25 +1,25 @@
 //! `/streams/{stream}/groups/{group}/dead/{id}`: one dead letter with its value and its errors; replay or delete it.
 
-use super::group::confirmed;
-use super::{OnGroup, key, value};
-use crate::console::kind::{CHANGED_MEANWHILE, UNKNOWN_LETTER};
-use crate::console::pages::layout::{csrf, delete_form, page};
+use super::{OnStream, key, value};
+use crate::console::pages::layout::{DELETE, confirm_form, csrf, page};
 use crate::console::pages::{Acted, Confirmed};
 use crate::console::rights::{Action, Visitor};
 use crate::console::source::stream_problem;
+use crate::kind::UNKNOWN_LETTER;
+use crate::operations::stream_dead;
 use crate::output::printable;
 use crate::stream::kind;
 use crate::time::text;
 use evenkeel::stream::EntryId;
-use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterId, Replayed};
+use evenkeel::stream::admin::{DeadLetter, DeadLetters, LetterId};
 use maud::{Markup, html};
-use serde_json::{Value, json};
+use serde_json::Value;
 use web::{Form, Problem};
 
-pub(in crate::console::pages) async fn show(at: OnGroup) -> Result<Markup, Problem> {
-    let (dead, id, path) = (at.letters().await?, at.letter()?, at.path());
+pub(crate) async fn show(at: OnStream) -> Result<Markup, Problem> {
+    let (dead, id, path) = (at.letters().await?, at.letter()?, at.names.path());
     let letter = find(&dead, id).await?;
-    let OnGroup { app, visitor, names } = at;
+    let OnStream { app, visitor, names } = at;
     let shown = value(&app, &visitor, &names.stream, &letter);
     let pretty = serde_json::from_str::<Value>(&shown).ok().and_then(|value| serde_json::to_string_pretty(&value).ok());
     let body = html! {
@@ -42,7 +42,7 @@ pub(in crate::console::pages) async fn show(at: OnGroup) -> Result<Markup, Probl
             }
             @if visitor.may(Action::Delete) {
                 @let delete = format!("{path}/dead/{id}/delete");
-                (delete_form(("Delete …", &delete), &csrf(&visitor), ("group", &names.group), visitor.typed(&delete)))
+                (confirm_form(("Delete …", &delete), &csrf(&visitor), ("group", &names.group), visitor.typed(&delete), DELETE))
             }
         } }
     };
@@ -75,29 +75,14 @@ async fn find(dead: &DeadLetters, id: LetterId) -> Result<DeadLetter, Problem> {
     page.into_iter().find(|letter| letter.id == id.id).ok_or_else(|| Problem::plain(UNKNOWN_LETTER))
 }
 
-pub(in crate::console::pages) async fn replay(at: OnGroup) -> Result<Acted, Problem> {
-    let (dead, id) = (at.letters().await?, at.letter()?);
-    let act = async {
-        match dead.replay_all(&[id]).await.map_err(stream_problem)?.first() {
-            Some(Replayed::Appended(new)) => Ok(format!("Replayed as {new}.")),
-            Some(Replayed::Parked) => Err(Problem::new(
-                CHANGED_MEANWHILE,
-                "Its key is parked: later entries would overtake it. Nothing was changed.",
-            )),
-            _ => Err(Problem::plain(UNKNOWN_LETTER)),
-        }
-    };
-    at.acted(("replay", at.target(&[("letter", json!(id.to_string()))])), &format!("{}/dead", at.path()), act).await
+pub(crate) async fn replay(at: OnStream) -> Result<Acted, Problem> {
+    let (dead, ids) = (at.letters().await?, [at.letter()?]);
+    let replay = stream_dead::replay(&dead, at.names.group(), &ids, false).one();
+    at.done(replay, "", &format!("{}/dead", at.names.path())).await
 }
 
-pub(in crate::console::pages) async fn delete(at: OnGroup, Form(form): Form<Confirmed>) -> Result<Acted, Problem> {
-    confirmed(&at.names.group, &form.confirm, "deleted")?;
-    let (dead, id) = (at.letters().await?, at.letter()?);
-    let act = async {
-        match dead.remove_all(&[id]).await.map_err(stream_problem)?.first() {
-            Some(true) => Ok("Deleted.".to_owned()),
-            _ => Err(Problem::plain(UNKNOWN_LETTER)),
-        }
-    };
-    at.acted(("delete", at.target(&[("letter", json!(id.to_string()))])), &format!("{}/dead", at.path()), act).await
+pub(crate) async fn delete(at: OnStream, Form(form): Form<Confirmed>) -> Result<Acted, Problem> {
+    let (dead, ids) = (at.letters().await?, [at.letter()?]);
+    let delete = stream_dead::delete(&dead, at.names.group(), &ids).one();
+    at.done(delete, &form.confirm, &format!("{}/dead", at.names.path())).await
 }

@@ -10,7 +10,7 @@ use crate::stream::figures::{Figures, span};
 use axum::extract::State;
 use maud::{Markup, html};
 
-pub(in crate::console::pages) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
+pub(crate) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
     let snapshot = app.collector.snapshot();
     let body = html! {
         h1 { "Streams" }
@@ -29,7 +29,7 @@ pub(in crate::console::pages) async fn show(State(app): State<App>, visitor: Vis
 }
 
 /// The streams with the sums over their groups.
-pub(in crate::console::pages) fn table(streams: &[Figures]) -> Markup {
+pub(crate) fn table(streams: &[Figures]) -> Markup {
     html! {
         div.scroll { table.rows.many {
             thead { tr {

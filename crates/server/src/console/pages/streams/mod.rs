@@ -1,19 +1,19 @@
 //! The pages of streams: all of them, one with its groups, the dead letters of a group, one dead letter.
 
 pub(super) mod dead;
-pub(in crate::console) mod group;
+pub(crate) mod group;
 pub(super) mod letter;
 pub(super) mod list;
-mod on_group;
 pub(super) mod stream;
 
 use crate::console::app::App;
+use crate::console::on::{OnStream, StreamNames};
+use crate::console::pages::group_path;
 use crate::console::rights::Visitor;
 use crate::console::security::redact::{HIDDEN, Origin};
 use crate::output::printable;
 use crate::stream::{kind, reason};
 use evenkeel::stream::admin::{DeadLetter, DeadLetters};
-use on_group::{GroupNames, OnGroup};
 
 /// The value of a dead letter as this visitor may see it.
 fn value(app: &App, visitor: &Visitor, stream: &str, letter: &DeadLetter) -> String {
@@ -25,7 +25,7 @@ fn value(app: &App, visitor: &Visitor, stream: &str, letter: &DeadLetter) -> Str
 }
 
 /// A key as this visitor may see it: it may be the id of a person.
-pub(in crate::console) fn key(visitor: &Visitor, key: &[u8]) -> String {
+pub(crate) fn key(visitor: &Visitor, key: &[u8]) -> String {
     if visitor.sees_bodies() { printable(key) } else { HIDDEN.to_owned() }
 }
 
@@ -37,4 +37,11 @@ fn why(visitor: &Visitor, letter: &DeadLetter) -> String {
         return text;
     }
     last.map_or("unknown", |note| kind(note.kind)).to_owned()
+}
+
+impl StreamNames {
+    /// The path below which the pages of the group are.
+    fn path(&self) -> String {
+        group_path(&self.stream, &self.group)
+    }
 }

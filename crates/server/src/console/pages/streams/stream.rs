@@ -12,7 +12,7 @@ use evenkeel::stream::admin::{GroupState, GroupStats};
 use maud::{Markup, html};
 use web::Problem;
 
-pub(in crate::console::pages) async fn show(On { app, visitor, names: name }: On<String>) -> Result<Markup, Problem> {
+pub(crate) async fn show(On { app, visitor, names: name }: On<String>) -> Result<Markup, Problem> {
     let figures = Figures::read(&app.source.stream(&name).await?).await.map_err(stream_problem)?;
     let body = html! {
         h1 { (wrapping(&name)) }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use web::{Kind, Problem};
 
 web::kinds! {
+    list OWN = [Kind::INVALID_INPUT];
     /// The request needs a login.
     pub(crate) UNAUTHORIZED = UNAUTHORIZED, "unauthorized", "Login required",
         "The console needs a token. In a browser open `/login`; a program sends `Authorization: Bearer TOKEN`.";
@@ -69,32 +70,6 @@ web::kinds! {
     pub(crate) ROWS_DECIDE = CONFLICT, "rows-decide", "Rows decide",
         "Rows in a SQL database decide about the jobs of this topic; only consumers of the library work on them. Nothing was changed.";
 }
-
-/// The problem types of the console, for its documentation.
-pub(crate) const OWN: &[Kind] = &[
-    Kind::INVALID_INPUT,
-    UNAUTHORIZED,
-    FORBIDDEN,
-    NOT_OUR_PAGE,
-    FORWARDED,
-    TOO_MANY,
-    UNKNOWN_TOPIC,
-    UNKNOWN_STREAM,
-    UNKNOWN_GROUP,
-    UNKNOWN_LETTER,
-    UNKNOWN_JOB,
-    UNKNOWN_OPERATION,
-    NEEDS_DATABASE,
-    NOT_CONFIRMED,
-    CHANGED_MEANWHILE,
-    NO_AUDIT,
-    UNKNOWN_SOURCE,
-    PARTIAL,
-    PARTLY_APPENDED,
-    GROUP_IN_USE,
-    STALE_CALL,
-    ROWS_DECIDE,
-];
 
 /// The problem of an invalid field of the request.
 pub(crate) fn invalid(field: &str, detail: impl Into<String>) -> Problem {

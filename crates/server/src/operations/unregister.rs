@@ -1,51 +1,45 @@
-//! `unregister`: forgets a group. The console shares the checks and the texts.
+//! Unregisters a group of a stream that has no consumers any more.
 
-use super::change::GroupArguments;
-use super::figures;
-use crate::output::Output;
-use anyhow::{Result, bail};
+use super::{Done, Failure, Operation};
+use crate::kind::{GROUP_IN_USE, UNKNOWN_GROUP};
+use crate::roles::Action;
+use crate::stream::figures;
 use evenkeel::Keel;
-use evenkeel::stream::StreamError;
 use evenkeel::stream::admin::{GroupState, StreamAdmin};
 use evenkeel_link::support::guard;
 use evenkeel_protocol::stream::name::Partition;
 use serde_json::json;
+use web::Problem;
 
-#[derive(clap::Args)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    of: GroupArguments,
-    /// Confirm by repeating the name of the group
-    #[arg(long, value_name = "GROUP")]
-    confirm: Option<String>,
-}
-
-pub(super) async fn run(keel: &Keel, arguments: &Arguments, output: Output) -> Result<bool> {
-    let stream = keel.stream_admin(&arguments.of.stream).await?;
-    let (name, group) = (stream.name(), &arguments.of.group);
-    let Some(state) = find(&stream, group).await? else {
-        bail!("stream {name} has no group {group}; `evenkeel stream groups {name}` lists its groups");
+/// `state` is that of a [`group`], and [`left`] what Redis still has of it.
+pub(crate) fn unregister<'a>(keel: &'a Keel, stream: &'a StreamAdmin, state: &'a GroupState) -> Operation<'a> {
+    let (name, group) = (stream.name(), state.name.as_str());
+    let run = async move {
+        if let Some(reason) = in_use(state) {
+            let problem = Problem::new(GROUP_IN_USE, format!("{reason}. Nothing was changed."));
+            return Err(Failure::invalid(problem, reason));
+        }
+        stream.unregister(group).await?;
+        let remains = remains(keel, name, group, &left(state));
+        let line = format!("unregistered{remains}");
+        Ok(Done::new("unregistered", format!("{group} is {line}."), line))
     };
-    if let Some(reason) = in_use(&state) {
-        bail!("{reason}");
-    }
-    if arguments.confirm.as_deref() != Some(group) && guard("stream_command_unregister_confirmed") {
-        bail!("this unregisters the group {group} of {name}: {}; to do it, add --confirm {group}", effect(&state));
-    }
-    stream.unregister(group).await?;
-    let left = left(&state);
-    let value = json!({ "stream": name, "group": group, "unregistered": true, "partitions_left": left });
-    output.print(&value, &format!("{group} of {name}: unregistered{}\n", remains(keel, name, group, &left)))?;
-    Ok(true)
+    let target = json!({ "stream": name, "group": group });
+    Operation::new((Action::Unregister, "unregister"), name, target, run).confirmed_by("the group's name", group)
 }
 
-/// A registered group.
-pub(crate) async fn find(stream: &StreamAdmin, group: &str) -> Result<Option<GroupState>, StreamError> {
-    Ok(figures::groups(stream).await?.into_iter().find(|state| state.name == group))
+/// A registered group: a misspelled name is not a group without entries or letters.
+pub(crate) async fn group(stream: &StreamAdmin, group: &str) -> Result<GroupState, Failure> {
+    let found = figures::groups(stream).await?.into_iter().find(|state| state.name == group);
+    found.ok_or_else(|| {
+        let (name, problem) = (stream.name(), Problem::plain(UNKNOWN_GROUP));
+        let line = format!("stream {name} has no group {group}; `evenkeel stream groups {name}` lists its groups");
+        Failure::invalid(problem, line)
+    })
 }
 
 /// Why a group cannot be unregistered now. The consumers of an unordered group own no partitions, and are not noticed.
-pub(crate) fn in_use(state: &GroupState) -> Option<String> {
+fn in_use(state: &GroupState) -> Option<String> {
     let owned = figures::owned(state);
     (owned > 0 && guard("stream_unregister_unused")).then(|| {
         format!(
@@ -71,7 +65,7 @@ pub(crate) fn left(state: &GroupState) -> Vec<u16> {
 }
 
 /// What an operator still has to remove: the library has no call that removes a group from Redis.
-pub(crate) fn remains(keel: &Keel, stream: &str, group: &str, left: &[u16]) -> String {
+fn remains(keel: &Keel, stream: &str, group: &str, left: &[u16]) -> String {
     let (Some(link), Some(first)) = (keel.link(), left.first()) else { return String::new() };
     let Ok(partition) = Partition::new(link.prefix(), stream, *first) else { return String::new() };
     let numbers: Vec<String> = left.iter().map(ToString::to_string).collect();
