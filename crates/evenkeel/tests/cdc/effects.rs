@@ -2,10 +2,10 @@
 
 use crate::rig::{Calls, Rig, change, in_time, updated, user};
 use evenkeel::Keel;
-use evenkeel::LinkOptions;
 use evenkeel::cache::Cache;
 use evenkeel::cdc::CdcError;
 use evenkeel::cdc::source::{Kind, Row, Value};
+use evenkeel::link::LinkOptions;
 use evenkeel::spool::{PendingEffect, SpoolOptions};
 use evenkeel::testing::TestClock;
 use std::convert::Infallible;

@@ -11,16 +11,17 @@ use evenkeel::sql::migrate;
 use sqlx::SqlitePool;
 use sqlx::sqlite::SqlitePoolOptions;
 use std::future::{Ready, ready};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use testkit::park;
 use tokio::sync::watch;
 
 /// Fails a test that waits for something that never happens.
-pub(crate) async fn in_time<T>(story: impl Future<Output = T>) -> T {
+pub(crate) fn in_time<T>(story: impl Future<Output = T>) -> Pin<Box<impl Future<Output = T>>> {
     let is_mutant = std::env::var_os("EVENKEEL_MUTANT").is_some();
     let limit = Duration::from_secs(if is_mutant { 20 } else { 50 });
-    tokio::time::timeout(limit, story).await.expect("the test waited in vain")
+    Box::pin(async move { tokio::time::timeout(limit, story).await.expect("the test waited in vain") })
 }
 
 /// Polls a future until it has waited so often, then drops it.

@@ -87,15 +87,7 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
             server.fail("oracle mode", "on", remedy);
         }
     }
-    if select_limit.as_deref().and_then(|limit| limit.parse().ok()).is_some_and(|limit: u64| limit < u32::MAX.into()) {
-        let remedy = "SET GLOBAL sql_select_limit = DEFAULT: the server withholds rows without an error";
-        server.fail("select limit", "sql_select_limit is set", remedy);
-    }
-    if completion.as_deref().is_some_and(|completion| completion != "NO_CHAIN") {
-        let remedy =
-            "SET GLOBAL completion_type = 'NO_CHAIN': each commit begins another transaction, or closes its connection";
-        server.fail("completion type", "completion_type is not NO_CHAIN", remedy);
-    }
+    of_sessions(server, select_limit.as_deref(), completion.as_deref());
     if let Some(encoding) = encoding {
         let remedy = "create the database with CHARACTER SET utf8mb4: other character sets lose characters";
         server.advise(encoding == "utf8mb4", "encoding", encoding, remedy);
@@ -112,6 +104,19 @@ pub(super) async fn examine(address: &Address, server: &mut Server) {
     }
     permissions(server, &mut connection).await;
     schema(address, server).await;
+}
+
+/// Settings of each session that change what statements do.
+fn of_sessions(server: &mut Server, select_limit: Option<&str>, completion: Option<&str>) {
+    if select_limit.and_then(|limit| limit.parse().ok()).is_some_and(|limit: u64| limit < u32::MAX.into()) {
+        let remedy = "SET GLOBAL sql_select_limit = DEFAULT: the server withholds rows without an error";
+        server.fail("select limit", "sql_select_limit is set", remedy);
+    }
+    if completion.is_some_and(|completion| completion != "NO_CHAIN") {
+        let remedy =
+            "SET GLOBAL completion_type = 'NO_CHAIN': each commit begins another transaction, or closes its connection";
+        server.fail("completion type", "completion_type is not NO_CHAIN", remedy);
+    }
 }
 
 /// Whether a variable is on: a number in some versions, a word in others. `read_only` has further words, each of which rejects writes.
