@@ -55,17 +55,17 @@ macro_rules! shelf {
 
 shelf!(
     sqlx::MySql,
-    Ok(mariadb_database().await?),
+    mariadb_database().await,
     "UPDATE evenkeel_guards SET fence = ?, writes = writes + 1 WHERE name = ? AND fence <= ?"
 );
 shelf!(
     sqlx::Postgres,
-    Ok(postgres_database().await?),
+    postgres_database().await,
     "UPDATE evenkeel_guards SET fence = $1, writes = writes + 1 WHERE name = $2 AND fence <= $3"
 );
 shelf!(
     sqlx::Sqlite,
-    Ok(sqlite_database()?),
+    sqlite_database(),
     "UPDATE evenkeel_guards SET fence = ?, writes = writes + 1 WHERE name = ? AND fence <= ?"
 );
 
