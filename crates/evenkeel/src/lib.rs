@@ -266,7 +266,7 @@
 //!
 //! By default: `cache`, `queue`, `stream` and `lock`; `default-features = false` leaves the choice to you, so that a program builds what it uses.
 //! Without any feature the library and what it depends on are 92 crates. The last column counts those that a feature adds: `nats` and
-//! `tls` to `sqlite`, the databases, `lock` and `spool` to `cache` and `queue`.
+//! `tls` to `sqlite`, `binlog` to `mysql`, the databases, `lock` and `spool` to `cache` and `queue`.
 //!
 //! | feature | adds | crates |
 //! |---|---|---|
@@ -283,6 +283,7 @@
 //! | `postgres` | the same on PostgreSQL, and advisory locks; enables `sql` | 48 |
 //! | `sql` | the module `sql` without a database driver. Enable a database instead | |
 //! | `cdc` | `Keel::cdc` and the module `cdc`: change capture; enables `sql`, so enable a database, too | 0 |
+//! | `binlog` | `cdc::mysql`: the binary log of MariaDB as a source of changes; enables `cdc` and `mysql` | 42 |
 //! | `nats` | a sink that publishes outbox messages to NATS JetStream; enables `sql` | 30 |
 //! | `spool` | `KeelBuilder::spool` and the module `spool`: the bounded file for pending invalidations | 1 |
 //! | `tls` | TLS (`rediss://`) through rustls with the ring provider, which is compiled from C and assembly | 10 |
