@@ -11,7 +11,7 @@ mod cache;
 #[cfg(feature = "cdc")]
 #[cfg_attr(
     not(any(feature = "mysql", feature = "postgres", feature = "sqlite")),
-    allow(unreachable_code, reason = "without a database there is no value of a pool")
+    allow(unreachable_code, unused_variables, reason = "without a database there is no value of a pool")
 )]
 mod cdc;
 #[cfg(feature = "id")]
