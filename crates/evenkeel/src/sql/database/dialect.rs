@@ -37,6 +37,10 @@ pub(crate) enum SqlErrorClass {
     /// The connection was lost, or the outcome of the statement is unknown.
     Connection,
     /// The server had ended the session before the statement, which was not executed: an idle timeout.
+    #[cfg_attr(
+        all(feature = "sqlite", not(any(feature = "mysql", feature = "postgres"))),
+        expect(dead_code, reason = "SQLite has no server that ends sessions")
+    )]
     SessionOver,
     /// The server has become read-only: another one is the primary now, and a new connection may reach it.
     ReadOnly,
