@@ -63,7 +63,7 @@ impl Rule {
     }
 }
 
-/// The rules of one table, in the order in which they take effect. Each begins with [`cache`](Self::cache) or [`call`](Self::call); a
+/// The rules of one table, in the order in which they take effect. Each begins with [`cache`](#method.cache) or [`call`](Self::call); a
 /// [`key`](Self::key) after it says which columns are its key.
 #[must_use = "a table without rules captures nothing"]
 pub struct TableRules {
