@@ -299,15 +299,34 @@ fn ms(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Adds two series that end now.
+/// Adds two series that end now. Before a series begins, the sum is the other one.
 fn add(sum: &[Option<f32>], values: &[Option<f32>], series: Series) -> Vec<Option<f32>> {
     let length = sum.len().max(values.len());
-    let at = |of: &[Option<f32>], index: usize| (index + of.len()).checked_sub(length).and_then(|index| of[index]);
-    let both = |a: f32, b: f32| if matches!(series, Series::Late | Series::Handler) { a.max(b) } else { a + b };
+    let at = |of: &[Option<f32>], index: usize| (index + of.len()).checked_sub(length).map(|index| of[index]);
+    let is_of_times = matches!(series, Series::Late | Series::Handler);
+    let both = |a: f32, b: f32| if is_of_times { a.max(b) } else { a + b };
     (0..length)
         .map(|index| match (at(sum, index), at(values, index)) {
-            (Some(a), Some(b)) => Some(both(a, b)),
-            (one, other) => one.or(other),
+            (Some(Some(a)), Some(Some(b))) => Some(both(a, b)),
+            // A topic without a reading would look like one without jobs.
+            (Some(one), Some(other)) => one.or(other).filter(|_| is_of_times),
+            (one, other) => one.or(other).flatten(),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A topic that was not read in a step made the sum fall to what the others have.
+    // shows: hazard CL27
+    #[test]
+    fn sum_has_a_gap_where_a_topic_has_no_reading() {
+        let (many, few) = ([Some(100.0), None, Some(100.0)], [Some(1.0), Some(2.0)]);
+        assert_eq!(add(&many, &few, Series::Waiting), [Some(100.0), None, Some(102.0)]);
+        assert_eq!(add(&few, &many, Series::Waiting), [Some(100.0), None, Some(102.0)]);
+        assert_eq!(add(&many, &few, Series::Handler), [Some(100.0), Some(1.0), Some(100.0)]);
+        assert_eq!(add(&[], &few, Series::Done), few);
+    }
 }

@@ -34,11 +34,14 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor) -> Markup {
     page(&app, &visitor, "Log", &body)
 }
 
-/// A text as it is, an object as JSON, and nothing for what is not there.
+/// A text as it is, an object as its names and values, and nothing for what is not there.
 fn word(value: &Value) -> String {
+    let list = |words: Vec<String>| words.join(", ");
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
+        Value::Array(values) => list(values.iter().map(word).collect()),
+        Value::Object(fields) => list(fields.iter().map(|(name, value)| format!("{name} {}", word(value))).collect()),
         other => other.to_string(),
     }
 }
