@@ -63,6 +63,20 @@ macro_rules! stories {
                 .await;
             }
 
+            /// NULL is the highest value of PostgreSQL's order: the end of the table was read from such a row, for ever without success.
+            // shows: hazard CD12, cdc::Poll
+            #[tokio::test]
+            async fn row_without_a_version_does_not_hide_the_end() {
+                in_time(async {
+                    let (_database, pool) = $open;
+                    run(&pool, "CREATE TABLE notes (id INTEGER PRIMARY KEY, version BIGINT)").await;
+                    run(&pool, "INSERT INTO notes VALUES (1, NULL), (2, 8)").await;
+                    let mut source = Poll::new(&pool, "notes", "version", 0, ["id"]);
+                    assert_eq!(source.start(StartAt::End { epoch: 1 }).await.unwrap().position.text, "8");
+                })
+                .await;
+            }
+
             // shows: hazard CD10, cdc::Poll
             #[tokio::test]
             async fn poll_returns_more_rows_of_one_version_than_a_page() {

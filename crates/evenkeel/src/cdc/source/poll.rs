@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Polls a table with a column that grows with every change of a row: a version from a sequence, or a time of the last change in ms. Needs no
-/// log, privilege or trigger, and works on every database.
+/// log, privilege or trigger, and works on every database. Without an index on the column each poll reads the whole table.
 ///
 /// **Guarantee.** Every row is returned after each change that raises the column, if its transaction commits before the column has grown
 /// further than the overlap elsewhere in the table.
@@ -66,8 +66,9 @@ impl Poll {
         let (schema, name) = table.split_once('.').unwrap_or(("", table));
         let quoted: Vec<String> = table.split('.').map(|part| quote(kind, part)).collect();
         let list = columns.iter().map(|name| as_text(kind, &quote(kind, name)));
-        let version = as_int(kind, &quote(kind, version));
-        let list = std::iter::once(version.clone()).chain(list).collect::<Vec<_>>().join(", ");
+        // As it is, so that an index serves conditions and order.
+        let version = quote(kind, version);
+        let list = std::iter::once(as_int(kind, &version)).chain(list).collect::<Vec<_>>().join(", ");
         Self {
             pool,
             table: Table { schema: schema.into(), name: name.into() },
@@ -109,7 +110,7 @@ impl Poll {
     /// Rows whose version fulfills a condition, in its order.
     async fn find(&self, condition: String, limit: &str) -> Result<Vec<Found>, SourceError> {
         let Names { table, version, list } = &self.names;
-        let text = format!("SELECT {list} FROM {table} WHERE {version} {condition} ORDER BY 1{limit}");
+        let text = format!("SELECT {list} FROM {table} WHERE {version} {condition} ORDER BY {version}{limit}");
         let read = |row: &database::Row| -> Result<Found, sqlx::Error> {
             let columns = (1..=self.columns.len()).map(|at| row.optional_text(at));
             Ok((row.int(0)?, columns.collect::<Result<_, _>>()?))
@@ -173,7 +174,9 @@ impl Source for Poll {
             }
             StartAt::End { epoch } => {
                 let Names { table, version, .. } = &self.names;
-                let text = format!("SELECT {version} FROM {table} ORDER BY 1 DESC LIMIT 1");
+                let number = as_int(self.pool.dialect().kind, version);
+                // NULL comes first in the descending order of PostgreSQL.
+                let text = format!("SELECT {number} FROM {table} WHERE {version} > 0 ORDER BY {version} DESC LIMIT 1");
                 let last = self.rows(text).await?;
                 let last = last.first().map(|row| row.int(0)).transpose();
                 self.high = last.map_err(|error| SourceError::Unavailable(error.to_string()))?.unwrap_or(0);
